@@ -248,14 +248,24 @@ def not_flushed(events: Iterable[Event]) -> tuple[int, int]:
         if event.operation == "write" and event.page_cache is not False:
             waiting.setdefault(event.file, []).append(event)
         elif event.operation == "flush" and event.page_cache is False:
-            flushed = list(waiting) if event.file == ALL_FILES else [event.file]
-            for file in flushed:
-                later = [e for e in waiting.pop(file, ()) if e.end_s > event.start_s]
-                if later:
-                    waiting[file] = later
-    left = [event for of_file in waiting.values() for event in of_file]
-    cached = sum(event.length for event in left if event.page_cache)
-    return cached, sum(event.length for event in left) - cached
+            _flush(event, waiting)
+    cached = unknown = 0
+    for writes in waiting.values():
+        for write in writes:
+            if write.page_cache:
+                cached += write.length
+            else:
+                unknown += write.length
+    return cached, unknown
+
+
+def _flush(flush: Event, waiting: dict[str, list[Event]]) -> None:
+    """Remove the writes that had ended when the flush began."""
+    files = list(waiting) if flush.file == ALL_FILES else [flush.file]
+    for file in files:
+        later = [write for write in waiting.pop(file, ()) if write.end_s > flush.start_s]
+        if later:
+            waiting[file] = later
 
 
 def _in_calls_s(events: Iterable[Event]) -> float:
