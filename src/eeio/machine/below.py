@@ -53,34 +53,51 @@ def _image_of(device: BlockDevice) -> _Image | None:
         return None
     named = text.removesuffix(b" (deleted)")
     path = Path(os.fsdecode(named))
-    known = status(Path("/dev", disk.name)) if device.root == Path("/") else None
-    unseen = _why_unseen(path) if device.root == Path("/") else None
-    if known is not None:
-        number = known.file[0] if known.block is None else known.block
-        if os.major(number):
-            below = device_of_number(os.major(number), os.minor(number), device.root)
-            of_block = () if below is None else (below,)
-            numbered = [m for m in mounts(device.root) if m.number == _text_of_number(number)]
-            mounted = numbered[0] if numbered else None
-            why = why_file_not_direct(path, mounted)
-            return _Image(path, None, of_block, why_not_direct=why, mount=mounted)
-        location = _location_of(known, path)
-        if location is None:
-            return _Image(
-                path, None, (),
-                f"the drive below /dev/{disk.name} is unknown: its image {path} is on a file "
-                "system that is unmounted, or mounted elsewhere only (such as in a container)",
-            )  # fmt: skip
-    else:
-        is_here = unseen is not None or (device.root == Path("/") and path.exists())
-        if not is_here and device.root == Path("/") and named == text:
+    if device.root != Path("/"):
+        return _image_at(path, path.parent, device.root, None)
+    known = status(Path("/dev", disk.name))
+    unseen = _why_unseen(path)
+    if known is None:
+        if unseen is not None or path.exists():
+            return _image_at(path, path, device.root, unseen)
+        if named == text:
             return _Image(path, None)  # a path outside of this container
-        location = path if is_here else path.parent
+        return _image_at(path, path.parent, device.root, unseen)
+    number = known.file[0] if known.block is None else known.block
+    if os.major(number):
+        return _image_on_device(path, number, device.root)
+    location = _location_of(known, path)
+    if location is None:
+        return _Image(
+            path,
+            None,
+            unknown=f"the drive below /dev/{disk.name} is unknown: its image {path} is on a file "
+            "system that is unmounted, or mounted elsewhere only (such as in a container)",
+        )
+    return _image_at(path, location, device.root, unseen)
+
+
+def _image_on_device(path: Path, number: int, root: Path) -> _Image:
+    """An image on the block device of this number."""
+    below = device_of_number(os.major(number), os.minor(number), root)
+    mounted = [m for m in mounts(root) if m.number == _text_of_number(number)]
+    mount = mounted[0] if mounted else None
+    return _Image(
+        path,
+        None,
+        () if below is None else (below,),
+        why_not_direct=why_file_not_direct(path, mount),
+        mount=mount,
+    )
+
+
+def _image_at(path: Path, location: Path, root: Path, unseen: str | None) -> _Image:
+    """An image of which `location` is on the same file system."""
     with suppress(OSError):
-        devices = tuple(backing_devices(location, device.root))
-        mount = mount_of(location, device.root)
-        why = why_file_not_direct(path, mount)
-        return _Image(path, mount.filesystem, devices, None, why, mount, unseen)
+        devices = tuple(backing_devices(location, root))
+        mount = mount_of(location, root)
+        reason = why_file_not_direct(path, mount)
+        return _Image(path, mount.filesystem, devices, None, reason, mount, unseen)
     return _Image(path, None)
 
 

@@ -155,6 +155,12 @@ class _Backing:
     file: tuple[int, int] | None
     number: str | None
 
+    def is_same(self, other: "_Backing") -> bool:
+        """Whether it is the same file or device; by the names if one could not be queried."""
+        if self.file and other.file:
+            return self.file == other.file
+        return self.name == other.name
+
 
 @dataclass(frozen=True)
 class Kernel:
@@ -364,32 +370,32 @@ class Kernel:
         member: other devices may share the members, as volumes of a group do. A loop device covers
         its complete backing file or device, so any other use of that counts."""
         folder = self._folder(name)
-        found = []
+        uses = []
         for lower in _entries(folder / "slaves"):
             if lower not in seen:
-                uses = self._claimed(lower)
-                found += [f"/dev/{name} is on /dev/{lower}, which {use}" for use in uses]
-                found += self._below(lower, {*seen, lower})
+                for use in self._claimed(lower):
+                    uses.append(f"/dev/{name} is on /dev/{lower}, which {use}")
+                uses += self._below(lower, {*seen, lower})
         if (folder / "partition").exists() and folder.parent.name not in seen:
-            found += self._below(folder.parent.name, {*seen, folder.parent.name})
-        own = self._loops.get(name)
-        if own is None:
-            return found
-        for other, backing in self._loops.items():
-            alike = (
-                own.file == backing.file if own.file and backing.file else own.name == backing.name
-            )
-            if alike and other not in seen:
-                found.append(f"/dev/{name} has the same image as /dev/{other}; detach that first")
+            uses += self._below(folder.parent.name, {*seen, folder.parent.name})
+        if name in self._loops:
+            uses += self._below_loop(name, self._loops[name], seen)
+        return uses
+
+    def _below_loop(self, name: str, backing: _Backing, seen: set[str]) -> list[str]:
+        """Other uses of a loop device's file or device."""
+        uses = []
+        for loop, other in self._loops.items():
+            if loop not in seen and backing.is_same(other):
+                uses.append(f"/dev/{name} has the same image as /dev/{loop}; detach that first")
         for lower in self.numbers:
-            if lower not in seen and self._lies_on(own, lower):
-                found += [
-                    f"/dev/{name} is on /dev/{lower}, and /dev/{member} {use}"
-                    for member in self._members(lower)
-                    for use in self._used(member, but=seen)
-                ]
-                found += self._below(lower, {*seen, lower})
-        return found
+            if lower in seen or not self._lies_on(backing, lower):
+                continue
+            for member in self._members(lower):
+                for use in self._used(member, but=seen):
+                    uses.append(f"/dev/{name} is on /dev/{lower}, and /dev/{member} {use}")
+            uses += self._below(lower, {*seen, lower})
+        return uses
 
 
 def _entries(folder: Path) -> list[str]:

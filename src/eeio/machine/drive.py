@@ -17,7 +17,7 @@ import hashlib
 import ipaddress
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -208,38 +208,51 @@ def _rotation_rate(disk: Path) -> int | None:
     return rate if 0x401 <= rate < 0xFFFF else None
 
 
+_BUSES: tuple[tuple[str, str], ...] = (
+    (r"session\d+", "iSCSI"),
+    (r"rport-.*", "Fibre Channel"),
+    (r".*\.ufs(hc)?|ufshcd.*", "UFS"),
+    (r"mmc\d+", "MMC"),
+    (r"virtio\d+", "virtio"),
+)
+"""The name of a bus's folder -> interface, of those that state no speed."""
+
+
 def _link(device: Path) -> tuple[str | None, str | None]:
     """Interface and speed, by the buses that the device's path leads over, the nearest first."""
     for folder in _upwards(device / "device", device):
         if re.fullmatch(r"nvme\d+", folder.name):
-            transport = _text(folder / "transport") or "pcie"
-            speed, width = (
-                _text(folder / "device/current_link_speed"),
-                _text(folder / "device/current_link_width"),
-            )
-            text = f"{speed} x{width}" if speed and width else speed
-            return f"NVMe over {transport}", text
-        if re.fullmatch(r"session\d+", folder.name):
-            return "iSCSI", None
-        if folder.name.startswith("rport-"):
-            return "Fibre Channel", None
-        if re.fullmatch(r".*\.ufs(hc)?|ufshcd.*", folder.name):
-            return "UFS", None
-        if re.fullmatch(r"mmc\d+", folder.name):
-            return "MMC", None
-        if re.fullmatch(r"virtio\d+", folder.name):
-            return "virtio", None
+            return _nvme_link(folder)
+        for pattern, interface in _BUSES:
+            if re.fullmatch(pattern, folder.name):
+                return interface, None
         if (folder / "busnum").exists() and (folder / "speed").exists():
             return "USB", f"{_text(folder / 'speed')} Mb/s"
         if re.fullmatch(r"ata\d+", folder.name):
-            links = sorted(folder.glob("link*/ata_link/link*/sata_spd"))
-            return "SATA", _text(links[0]) if links else None
+            return "SATA", _first_text(folder.glob("link*/ata_link/link*/sata_spd"))
         if folder.name.startswith("end_device-"):
-            rates = sorted(folder.parent.glob("phy-*/sas_phy/phy-*/negotiated_linkrate"))
             # A SATA drive behind an expander is translated to SCSI, with this vendor.
             interface = "SATA" if _text(device / "device/vendor") == "ATA" else "SAS"
-            return interface, _text(rates[0]) if rates else None
+            rates = folder.parent.glob("phy-*/sas_phy/phy-*/negotiated_linkrate")
+            return interface, _first_text(rates)
     return None, None
+
+
+def _nvme_link(folder: Path) -> tuple[str, str | None]:
+    transport = _text(folder / "transport") or "pcie"
+    speed = _text(folder / "device/current_link_speed")
+    width = _text(folder / "device/current_link_width")
+    if speed and width:
+        speed = f"{speed} x{width}"
+    return f"NVMe over {transport}", speed
+
+
+def _first_text(files: Iterable[Path]) -> str | None:
+    """The contents of the first file by name."""
+    ordered = sorted(files)
+    if not ordered:
+        return None
+    return _text(ordered[0])
 
 
 def _upwards(*starts: Path) -> Iterator[Path]:

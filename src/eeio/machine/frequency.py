@@ -560,11 +560,16 @@ def switch_smt_and_turbo(
         if str(control) not in noted:
             note([control], journal)
         write(control, smt)
-    if turbo is None:
-        return
-    found = turbo_switches(root)
-    # On: the common switch first; without it those of the policies have no effect.
-    for path, off in found if turbo == "off" else reversed(found):
+    if turbo is not None:
+        _switch_turbo(turbo, root)
+
+
+def _switch_turbo(turbo: str, root: Path) -> None:
+    switches = turbo_switches(root)
+    if turbo != "off":
+        # The common switch first; without it those of the policies have no effect.
+        switches.reverse()
+    for path, off in switches:
         wanted = off if turbo == "off" else str(1 - int(off))
         if path.read_text(encoding="ascii").strip() != wanted:
             write(path, wanted)

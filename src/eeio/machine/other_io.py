@@ -196,9 +196,16 @@ def _own_reads(
     yield from _of_pages(experiment, sum(tool_bytes.values()))
     if ("engine", "mmap") in experiment.arguments:
         yield _Own(tool_bytes["write"], "a memory map reads each page before it is written")
-    if not reported:
-        return
-    rest = math.inf if file_bytes is None else max(file_bytes - reported, 0)
+    if reported:
+        rest = math.inf if file_bytes is None else max(file_bytes - reported, 0)
+        yield from _read_ahead(experiment, reported, rest, target)
+
+
+def _read_ahead(
+    experiment: Experiment, reported: float, rest: float, target: Target
+) -> Iterator[_Own]:
+    """What the kernel reads ahead of reads through the page cache. `rest` is the part of the files
+    beyond the reported bytes."""
     is_fio = experiment.tool == "fio"
     # The clients of a data server read in turn, each in a place of its own.
     if experiment.spatiality == "sequential" and experiment.tool != "dataserver":

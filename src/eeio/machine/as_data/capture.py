@@ -14,7 +14,7 @@ import subprocess
 import tarfile
 import zlib
 from collections import defaultdict, deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -354,34 +354,44 @@ def _about(root: Path) -> str:
 
 def _requested(root: Path) -> list[Command]:
     """Answers of programs to the commands that eeio runs; all of them only read."""
-    questions: list[list[str]] = []
+    answers = []
+    for question in _questions(root):
+        if which(question[0], root) is not None:
+            answers += _answer(question)
+    for listed in answers.copy():
+        if listed.run[-3:] == ("sdr", "elist", "full"):
+            answers += _sensor_answers(listed)
+    return answers
+
+
+def _questions(root: Path) -> Iterator[list[str]]:
+    """Of the drives, the BMC and the Raspberry Pi of a machine."""
     disks = [path.name for path in _matches(root, "sys/block/*")]
-    questions += [["hdparm", "-C", f"/dev/{name}"] for name in disks if re.match("[sh]d", name)]
-    questions += [
-        ["nvme", "get-feature", f"/dev/{name}", "-f", "6"]
-        for name in disks
-        if re.fullmatch(r"nvme\d+n\d+", name)
-    ]
+    for name in filter(re.compile("[sh]d").match, disks):
+        yield ["hdparm", "-C", f"/dev/{name}"]
+    for name in filter(re.compile(r"nvme\d+n\d+").fullmatch, disks):
+        yield ["nvme", "get-feature", f"/dev/{name}", "-f", "6"]
     if any((root / name).exists() for name in ("dev/ipmi0", "dev/ipmi/0", "dev/ipmidev/0")):
         local = ["ipmitool", "-I", "open", "-c"]
-        questions += [[*local, *DCMI_POWER_READING.split()], [*local, "sdr", "elist", "full"]]
+        yield [*local, *DCMI_POWER_READING.split()]
+        yield [*local, "sdr", "elist", "full"]
     if (root / "dev/vcio").exists():
-        questions.append(["vcgencmd", "pmic_read_adc"])
-    found = []
-    for question in questions:
-        if which(question[0], root) is not None:
-            found += _answer(question)
-    # A sensor's value is requested by its name.
-    for listed in [command for command in found if command.run[-3:] == ("sdr", "elist", "full")]:
-        for line in listed.prints.splitlines():
-            name, _, rest = line.partition(",")
-            if ",Watts," in rest:
-                found += _answer([*listed.run[:-3], "sdr", "get", name])
-        # If supplies are added up, all are requested at once.
-        together = complete_system(watt_sensors(listed.prints.splitlines())).sensors
-        if len(together) > 1:
-            found += _answer([*listed.run[:-3], "sdr", "get", *together])
-    return found
+        yield ["vcgencmd", "pmic_read_adc"]
+
+
+def _sensor_answers(listed: Command) -> list[Command]:
+    """The values of the BMC's sensors in watts, which are requested by name."""
+    answers = []
+    lines = listed.prints.splitlines()
+    for line in lines:
+        name, _, rest = line.partition(",")
+        if ",Watts," in rest:
+            answers += _answer([*listed.run[:-3], "sdr", "get", name])
+    # If supplies are added up, all are requested at once.
+    together = complete_system(watt_sensors(lines)).sensors
+    if len(together) > 1:
+        answers += _answer([*listed.run[:-3], "sdr", "get", *together])
+    return answers
 
 
 def _answer(command: Sequence[str]) -> list[Command]:
