@@ -146,22 +146,30 @@ def _figures(key: Key, observations: Sequence[Observation]) -> DomainFigures:
     readings = [each.reading for each in observations if each.reading is not None]
     valid = [reading for reading in readings if reading.valid]
     limits_j = [each.uncertainty_j for each in valid if each.uncertainty_j is not None]
-    costs = [each.j_per_gb for each in observations]
+    rules = dict.fromkeys(reading.rule for reading in readings if reading.rule)
     return DomainFigures(
         *key,
         n=sum(not isinstance(each.power_w, Missing) for each in observations),
         figures=metrics.summaries(metrics.in_rows(of_domain=True), observations),
         energy_uncertainty_j=quartiles(limits_j),
-        efficiency_values=tuple(
-            GB / joules for joules in costs if not isinstance(joules, Missing) and joules > 0
-        ),
+        efficiency_values=_efficiency_values(observations),
         reason=_why_incomplete(observations),
         includes=_agreed([reading.includes for reading in readings]),
         leaves_out=_agreed([reading.leaves_out for reading in readings]),
         leaves_drives_out=any(reading.leaves_drives_out for reading in readings),
         doubts=_doubts(valid),
-        rule="; ".join(dict.fromkeys(r.rule for r in readings if r.rule)) or None,
+        rule="; ".join(rules) or None,
     )
+
+
+def _efficiency_values(observations: Iterable[Observation]) -> tuple[float, ...]:
+    """Bytes per joule of the observations that have a cost."""
+    values = []
+    for observation in observations:
+        joules = observation.j_per_gb
+        if not isinstance(joules, Missing) and joules > 0:
+            values.append(GB / joules)
+    return tuple(values)
 
 
 def _doubts(readings: Iterable[EnergyReading]) -> tuple[str, ...]:

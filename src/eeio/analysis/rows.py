@@ -214,33 +214,32 @@ class Row:
 
     def to_json(self) -> dict[str, Any]:
         """An object of the `characterization` list (schemas/report.schema.json)."""
-        best = self.measured
-        experiment = self.experiment
-        named = best if best else next(iter(self.estimates), None)
+        experiment = self._experiment_json()
+        source = self._source_json()
         figures, reasons = self._figures()
         poor = {self.why(metric.key) for metric in metrics.METRICS if metric.level}
-        return {
+        body = {
             "campaign": self.campaign,
             "preset": self.preset,
             "level": self.level,
-            "tool": experiment.tool if experiment else None,
+            "tool": experiment.get("tool"),
             "operation": self.operation,
             "spatiality": self.spatiality,
             "request_size_bytes": self.request_size_bytes,
             "cache": asdict(self.cache),
             "phase": self.phase,
-            "target": experiment.target if experiment else None,
-            "api": experiment.api if experiment else None,
-            "experiment_id": experiment.id if experiment else None,
+            "target": experiment.get("target"),
+            "api": experiment.get("api"),
+            "experiment_id": experiment.get("id"),
             "details": list(self.details),
-            "processes": experiment.processes if experiment else None,
+            "processes": experiment.get("processes"),
             "n": self.n,
             "invalid_runs": self.invalid_runs,
             **figures,
-            "energy_kind": named.energy_kind if named else None,
-            "power_domain": best.power_domain if best else None,
-            "meter": best.meter if best else None,
-            "leaves_drives_out": best.leaves_drives_out if best else None,
+            "energy_kind": source.get("energy_kind"),
+            "power_domain": source.get("power_domain"),
+            "meter": source.get("meter"),
+            "leaves_drives_out": source.get("leaves_drives_out"),
             "domains": [of_domain.to_json() for of_domain in self.domains],
             "estimates": [of_domain.to_json() for of_domain in self.estimates],
             "flush": self.flush,
@@ -250,12 +249,42 @@ class Row:
             "ranked": self.ranked,
             "ranked_reason": self.ranked_reason,
             "drive": known(self.drive),
-            "bytes_of": about(experiment.tool).bytes_of if experiment else None,
+            "bytes_of": experiment.get("bytes_of"),
             "reason": "; ".join(sorted(filter(None, {*poor, self.why_not_durable}))) or None,
             "reasons": reasons,
             "invalid_reasons": list(self.invalid_reasons),
-            **({"remarks": dict(self.remarks)} if self.remarks else {}),
         }
+        if self.remarks:
+            body["remarks"] = dict(self.remarks)
+        return body
+
+    def _experiment_json(self) -> dict[str, Any]:
+        """Its fields in `to_json`; empty without an experiment."""
+        experiment = self.experiment
+        if experiment is None:
+            return {}
+        return {
+            "tool": experiment.tool,
+            "target": experiment.target,
+            "api": experiment.api,
+            "id": experiment.id,
+            "processes": experiment.processes,
+            "bytes_of": about(experiment.tool).bytes_of,
+        }
+
+    def _source_json(self) -> dict[str, Any]:
+        """The main source's fields in `to_json`; without one the kind of the first estimate."""
+        best = self.measured
+        if best is not None:
+            return {
+                "energy_kind": best.energy_kind,
+                "power_domain": best.power_domain,
+                "meter": best.meter,
+                "leaves_drives_out": best.leaves_drives_out,
+            }
+        if self.estimates:
+            return {"energy_kind": self.estimates[0].energy_kind}
+        return {}
 
     def _figures(self) -> tuple[dict[str, Any], dict[str, str]]:
         """Every figure, null where it is missing, and the reason of each null."""
