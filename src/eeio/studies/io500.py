@@ -72,44 +72,73 @@ def points(campaign: "Campaign") -> list[Points]:
 
 
 def _points(campaign: str, runs: Sequence[Run]) -> Points:
-    every = [phase for run in runs for phase in run.phases]
-    domain = next((d for d in COST_DOMAINS if any(_reading(phase, d) for phase in every)), None)
-    figures = [{figure.name: figure.value for figure in run.context} for run in runs]
-    names = [SCORE if SCORE in one else DEBUG_SCORE for one in figures]
-
-    def median_of(suffix: str) -> float:
-        return statistics.median(
-            one[name + suffix] for one, name in zip(figures, names, strict=True)
-        )
-
-    totals = [_total(run, domain) for run in runs]
-    known = [total for total in totals if not isinstance(total, str)]
-    power_w, energy_j, points_per_kw = None, None, None
-    if len(known) == len(runs):
-        scores = [one[name] for one, name in zip(figures, names, strict=True)]
-        power_w = statistics.median(joules / seconds for joules, seconds in known)
-        energy_j = statistics.median(joules for joules, _ in known)
-        points_per_kw = statistics.median(
-            1000 * score * seconds / joules
-            for score, (joules, seconds) in zip(scores, known, strict=True)
-        )
+    by_phase: dict[str, list[Phase]] = {}
+    for run in runs:
+        for phase in run.phases:
+            by_phase.setdefault(phase.name, []).append(phase)
+    domain = _widest_domain([phase for phases in by_phase.values() for phase in phases])
+    scores = [_scores(run) for run in runs]
+    power_w, energy_j, points_per_kw, reason = _medians_of_energy(runs, scores, domain)
     return Points(
         campaign,
         tool_label(runs[0].experiment),
         len(runs),
-        set(names) == {SCORE},
-        median_of(""),
-        median_of("_bandwidth"),
-        median_of("_metadata"),
+        all(score.is_valid for score in scores),
+        statistics.median(score.total for score in scores),
+        statistics.median(score.bandwidth for score in scores),
+        statistics.median(score.metadata for score in scores),
         domain,
         power_w,
         energy_j,
         points_per_kw,
-        next((total for total in totals if isinstance(total, str)), None),
-        tuple(
-            _phase([p for p in every if p.name == name], domain)
-            for name in dict.fromkeys(phase.name for phase in every)
-        ),
+        reason,
+        tuple(_phase(phases, domain) for phases in by_phase.values()),
+    )
+
+
+@dataclass(frozen=True)
+class _Scores:
+    """Of one run. Those of a debug run are not valid."""
+
+    is_valid: bool
+    total: float
+    bandwidth: float
+    metadata: float
+
+
+def _scores(run: Run) -> _Scores:
+    figures = {figure.name: figure.value for figure in run.context}
+    name = SCORE if SCORE in figures else DEBUG_SCORE
+    return _Scores(
+        name == SCORE, figures[name], figures[f"{name}_bandwidth"], figures[f"{name}_metadata"]
+    )
+
+
+def _widest_domain(phases: Sequence[Phase]) -> str | None:
+    for domain in COST_DOMAINS:
+        if any(_reading(phase, domain) for phase in phases):
+            return domain
+    return None
+
+
+def _medians_of_energy(
+    runs: Sequence[Run], scores: Sequence[_Scores], domain: str | None
+) -> tuple[float | None, float | None, float | None, str | None]:
+    """W, J and points a kW; or the reason why they are not known."""
+    powers_w, energies_j, points_per_kw = [], [], []
+    for run, score in zip(runs, scores, strict=True):
+        total = _total(run, domain)
+        if isinstance(total, str):
+            return None, None, None, total
+        joules, seconds = total
+        powers_w.append(joules / seconds)
+        energies_j.append(joules)
+        points_per_kw.append(1000 * score.total * seconds / joules)
+    return (
+        statistics.median(powers_w),
+        statistics.median(energies_j),
+        statistics.median(points_per_kw),
+        None,
     )
 
 

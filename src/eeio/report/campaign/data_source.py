@@ -40,7 +40,36 @@ def source_of(campaign: Campaign) -> str:
 def measured_by(options: Options) -> str:
     """The command that measured a campaign."""
     arguments = ["eeio", "run", options.suite or "SUITE", "--preset", options.preset]
-    for name, value in (
+    for name, value in _single_options(options):
+        if isinstance(value, float):
+            arguments += [name, f"{value:g}"]
+        elif value is not None:
+            arguments += [name, str(value)]
+    for name, values in (
+        ("--sweep", options.sweeps),
+        ("--lose", options.lose),
+        ("--meter", options.meters),
+        ("--server-power", options.server_power),
+    ):
+        for text in values:
+            arguments += [name, text]
+    for name, wanted in (
+        ("--allow-estimates", options.allow_estimates),
+        ("--allow-memory-filesystem", options.allow_memory_filesystem),
+        ("--hash-serial", options.hash_serial),
+        ("--see-order", options.see_order),
+        ("--trace-journal", options.trace_journal),
+        ("--adaptive", options.adaptive),
+        ("--share-machine", options.share_machine),
+    ):
+        if wanted:
+            arguments.append(name)
+    return shlex.join(arguments)
+
+
+def _single_options(options: Options) -> tuple[tuple[str, object], ...]:
+    """Those with one value; None if it was not given."""
+    return (
         ("--directory", options.directory),
         ("--device", options.device),
         ("--erase", options.erase),
@@ -65,32 +94,14 @@ def measured_by(options: Options) -> str:
         ("--drop-caches-by", options.drop_caches_by),
         ("--smt", ",".join(options.smt) or None),
         ("--turbo", ",".join(options.turbo) or None),
-        ("--sysfs-root", None if options.sysfs_root == "/" else options.sysfs_root),
-        ("--disk-cache", None if options.disk_cache == "leave" else options.disk_cache),
+        ("--sysfs-root", _other_than("/", options.sysfs_root)),
+        ("--disk-cache", _other_than("leave", options.disk_cache)),
         ("--seed", options.seed),
-    ):
-        if value is not None:
-            arguments += [name, f"{value:g}" if isinstance(value, float) else str(value)]
-    for text in options.sweeps:
-        arguments += ["--sweep", text]
-    for name in options.lose:
-        arguments += ["--lose", name]
-    for meter in options.meters:
-        arguments += ["--meter", meter]
-    for command in options.server_power:
-        arguments += ["--server-power", command]
-    for name, wanted in (
-        ("--allow-estimates", options.allow_estimates),
-        ("--allow-memory-filesystem", options.allow_memory_filesystem),
-        ("--hash-serial", options.hash_serial),
-        ("--see-order", options.see_order),
-        ("--trace-journal", options.trace_journal),
-        ("--adaptive", options.adaptive),
-        ("--share-machine", options.share_machine),
-    ):
-        if wanted:
-            arguments.append(name)
-    return shlex.join(arguments)
+    )
+
+
+def _other_than(default: str, value: str) -> str | None:
+    return None if value == default else value
 
 
 def _gigabytes(size_bytes: int | None) -> str | None:

@@ -139,38 +139,45 @@ def _level_table(report: Report, level: str, several: bool) -> Table:
     cells: list[tuple[Row, DomainFigures | None]] = []
     without = 0
     for row in rows:
-        if row.phase is None and row.n == 0:
+        is_empty = row.phase is None and row.n == 0
+        if is_empty:
             notes.setdefault(row.why("bandwidth_bytes_per_s") or "not measured")
         if row.experiment is None:
             continue
-        if row.phase is None and row.n == 0 and not row.invalid_runs:
+        if is_empty and not row.invalid_runs:
             # A row of dashes adds no information to the note and the table of problems.
             without += 1
             continue
         cells.append((row, row.measured))
         notes |= dict.fromkeys(_row_notes(row, row.experiment))
     notes |= _domain_notes(report, (row.measured for row in rows))
+    notes |= dict.fromkeys(_level_notes(level, rows, without))
+    columns = chosen((*level_columns(), DOMAIN), cells, report.columns)
+    lines = []
+    for row, best in cells:
+        figures = [column.cell(row, best) for column in columns]
+        lines.append((*_factor_cells(row, several), *figures))
+    return _explaining_spread(
+        Table(
+            title=f"Level: {level}",
+            header=_header(several, *(column.header for column in columns)),
+            rows=tuple(lines),
+            numeric=_numeric(len(_FACTORS) + several, columns),
+            note="\n".join(notes),
+        )
+    )
+
+
+def _level_notes(level: str, rows: Iterable[Row], without: int) -> Iterator[str]:
+    """The notes on a level with `without` experiments that were not measured."""
     if level == "device" and any(map(_is_of_file, rows)):
-        notes.setdefault(
+        yield (
             "target `file`: no raw device was given, so direct I/O on a prefilled file replaces "
             "it, through the file system (`--device DEV` measures the device itself)"
         )
     if without:
         counted = "1 experiment" if without == 1 else f"{without} experiments"
-        notes.setdefault(f"{counted} of this level not measured: listed with the reasons below")
-    columns = chosen((*level_columns(), DOMAIN), cells, report.columns)
-    return _explaining_spread(
-        Table(
-            title=f"Level: {level}",
-            header=_header(several, *(column.header for column in columns)),
-            rows=tuple(
-                (*_factor_cells(row, several), *(column.cell(row, best) for column in columns))
-                for row, best in cells
-            ),
-            numeric=_numeric(len(_FACTORS) + several, columns),
-            note="\n".join(notes),
-        )
-    )
+        yield f"{counted} of this level not measured: listed with the reasons below"
 
 
 def _explaining_spread(table: Table) -> Table:

@@ -8,7 +8,7 @@ compare drives that take hours with those that take minutes; and as boxes of the
 import math
 import statistics
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -90,21 +90,17 @@ def drawn(
 
 
 def _traces(campaign: Campaign, cells: Sequence[Cell], readings: Readings) -> Iterator[Trace]:
-    of = {(cell.experiment_id, cell.factors["phase"]): cell for cell in cells}
-    valid = [(run, phase) for run in campaign.runs if run.valid for phase in run.phases]
-    runs = [
-        (run, phase, of[run.experiment.id, phase.name])
-        for run, phase in valid
-        if not phase.validity and (run.experiment.id, phase.name) in of
-    ]
-    series = [one for one in readings(campaign) if one.key[2] != "modelled"] if runs else []
+    cell_of = {(cell.experiment_id, cell.factors["phase"]): cell for cell in cells}
+    runs = []
+    for run, phase in _valid_phases(campaign):
+        cell = cell_of.get((run.experiment.id, phase.name))
+        if cell is not None:
+            runs.append((run, phase, cell))
+    series = _widest_series(readings(campaign)) if runs else []
     if not series:
         return
-    levels = {name: {cell.factors.get(name, "as found") for cell in cells} for name in _APART}
-    apart = [name for name, of_name in levels.items() if len(of_name - {"as found"}) > 1]
-    domain = min((one.key[0] for one in series), key=list(DOMAINS).index)
-    meter = next(one.key[1] for one in series if one.key[0] == domain)
-    series = [one for one in series if one.key[:2] == (domain, meter)]
+    domain = series[0].key[0]
+    apart = _factors_apart(cells)
     for run, phase, cell in runs:
         if (points := _of_phase(run, phase, series)) is None:
             continue
@@ -113,6 +109,33 @@ def _traces(campaign: Campaign, cells: Sequence[Cell], readings: Readings) -> It
         kind = _kind(cell, apart)
         log = tuple(bandwidth_log(campaign.folder / run.raw)) if len(run.phases) == 1 else ()
         yield Trace(place, kind, cell.factors["buffer"], domain, seconds, times_s, watts, log)
+
+
+def _valid_phases(campaign: Campaign) -> Iterator[tuple[Run, Phase]]:
+    for run in campaign.runs:
+        for phase in run.phases:
+            if run.valid and not phase.validity:
+                yield run, phase
+
+
+def _widest_series(series: "Iterable[PowerSeries]") -> "list[PowerSeries]":
+    """Those of the first meter of the widest domain, without models."""
+    measured = [each for each in series if each.key[2] != "modelled"]
+    if not measured:
+        return []
+    domain = min((each.key[0] for each in measured), key=list(DOMAINS).index)
+    meter = next(each.key[1] for each in measured if each.key[0] == domain)
+    return [each for each in measured if each.key[:2] == (domain, meter)]
+
+
+def _factors_apart(cells: Sequence[Cell]) -> list[str]:
+    """The factors that have several levels in these cells."""
+    apart = []
+    for name in _APART:
+        levels = {cell.factors.get(name, "as found") for cell in cells}
+        if len(levels - {"as found"}) > 1:
+            apart.append(name)
+    return apart
 
 
 def _kind(cell: Cell, apart: Sequence[str]) -> str:

@@ -334,18 +334,21 @@ def _why_invalid(run: Run) -> str:
 def _validity(page: Page) -> Tile:
     runs = [run for campaign in page.report.campaigns for run in campaign.runs]
     planned = sum(campaign.planned_runs for campaign in page.report.campaigns)
-    invalid = [run for run in runs if not run.valid]
     if not runs:
         return Tile("Validity", "no run", "", (Part(f"{planned} planned, 0 done"),), kind="invalid")
+    invalid = [run for run in runs if not run.valid]
     parts = [Part(f"{len(runs)} of {planned} runs done, {len(invalid)} invalid")]
     if invalid:
         parts.append(Part(f" ({_why_invalid(invalid[0])})"))
-    done = [line.row for line in page.lines if line.row.n]
-    without = [row for row in done if figures_of(row, page.key) is None]
-    if without:
-        parts.append(Part(f" · {len(without)} experiments without power"))
+    if without := _count_without_power(page):
+        parts.append(Part(f" · {without} experiments without power"))
     if page.quick:
         parts.append(Part(" · QUICK: not for publication"))
     if invalid:
         return Tile("Validity", f"{len(invalid)} invalid", "", tuple(parts), kind="invalid")
     return Tile("Validity", "all valid", "", tuple(parts), kind="quick" if page.quick else "")
+
+
+def _count_without_power(page: Page) -> int:
+    rows = (line.row for line in page.lines)
+    return sum(bool(row.n) and figures_of(row, page.key) is None for row in rows)

@@ -1,6 +1,7 @@
 """The repetitions behind each line of the page, shown when a row is opened."""
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from eeio.analysis.metrics import LATENCIES
@@ -26,26 +27,46 @@ def repetitions(page: Page, power: Power | None) -> list[list[dict[str, Any]]]:
     series = [by_key(power(campaign)) if power else {} for campaign in campaigns]
     count = sum(len(campaign.runs) for campaign in campaigns)
     points = _FEWER_POINTS if count > _MANY_RUNS else _POINTS
-    found = []
+    of_lines = []
     for line in page.lines:
         assert line.row.experiment is not None
         of_line = runs[line.campaign].get(line.row.experiment.id, [])
         folder = campaigns[line.campaign].folder
-        made = []
+        bodies = []
         for run in sorted(of_line, key=lambda run: run.repetition):
             phase = next((p for p in run.phases if p.name == line.row.phase), None)
             body = _repetition(page, run, phase)
-            if phase is not None and phase.start_s is not None and phase.end_s is not None:
-                window = (phase.start_s, _end_s(phase))
-                steps = _steps(page, run, series[line.campaign], shown_span(*window), points)
-                body |= {
-                    "window": [round(end_s, 3) for end_s in window],
-                    "power": steps if any(steps) else None,
-                    "moved": bandwidth_steps(folder / run.raw, points) or None,
-                }
-            made.append({name: value for name, value in body.items() if value is not None})
-        found.append(made)
-    return found
+            if phase is not None:
+                of_campaign = series[line.campaign]
+                body |= _over_time(page, run, phase, of_campaign, points=points, folder=folder)
+            bodies.append(_without_none(body))
+        of_lines.append(bodies)
+    return of_lines
+
+
+def _over_time(
+    page: Page,
+    run: Run,
+    phase: Phase,
+    series: Mapping[Key, list[PowerSeries]],
+    *,
+    points: int,
+    folder: Path,
+) -> dict[str, Any]:
+    """The window of a phase, the power and the bandwidth; empty if its times are not known."""
+    if phase.start_s is None or phase.end_s is None:
+        return {}
+    window = (phase.start_s, _end_s(phase))
+    steps = _steps(page, run, series, shown_span(*window), points)
+    return {
+        "window": [round(end_s, 3) for end_s in window],
+        "power": steps if any(steps) else None,
+        "moved": bandwidth_steps(folder / run.raw, points) or None,
+    }
+
+
+def _without_none(body: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in body.items() if value is not None}
 
 
 def _end_s(phase: Phase) -> float:

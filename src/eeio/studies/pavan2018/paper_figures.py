@@ -7,6 +7,7 @@ Like the paper's figure, ours is the largest difference of the medians of all pa
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from eeio.comparison.cells import BANDWIDTH, EFFICIENCY, POWER, Cell, cells_of, fits
@@ -92,26 +93,25 @@ def _kinds(where: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _figure(campaign: str, claim: Claim, cells: Sequence[Cell]) -> PaperFigure:
-    assert claim.metric is not None
+    metric = claim.metric
+    assert metric is not None
     where = {name: level for name, level in claim.where.items() if name not in _PLACE}
     chosen = [cell for cell in cells if fits(cell, where)]
     both = list(pairs(chosen, claim.higher, claim.lower))
-    known = [pair for pair in both if all(cell.n(claim.metric) for cell in pair)]
-    measured = [(high, low) for high, low in known if low.median(claim.metric) > 0]
+    measured = [pair for pair in both if _is_measured(pair, metric)]
     ours, remark = None, "the campaign has no such experiments"
     if measured:
-        high, low = max(measured, key=lambda pair: _ratio(pair, claim.metric))
-        ours = _ratio((high, low), claim.metric) - 1.0
-        label = high.label(without=_PLACE)
-        remark = f"{label} (n {high.n(claim.metric)}, {low.n(claim.metric)})"
+        high, low = max(measured, key=lambda pair: _ratio(pair, metric))
+        ours = _ratio((high, low), metric) - 1.0
+        remark = f"{high.label(without=_PLACE)} (n {high.n(metric)}, {low.n(metric)})"
         if len(measured) > 1:
             remark += f", the largest of {len(measured)} pairs"
     elif both:
-        reasons = (cell.why(claim.metric) for pair in both for cell in pair)
-        remark = next((reason for reason in reasons if reason), "not measured")
+        reasons = (cell.why(metric) for cell in chain.from_iterable(both))
+        remark = next(filter(None, reasons), "not measured")
     return PaperFigure(
         campaign=campaign,
-        topic=_TOPICS[claim.metric],
+        topic=_TOPICS[metric],
         what=_what(claim),
         unit="change",
         printed=claim.printed / 100.0,
@@ -122,8 +122,13 @@ def _figure(campaign: str, claim: Claim, cells: Sequence[Cell]) -> PaperFigure:
     )
 
 
-def _ratio(pair: tuple[Cell, Cell], metric: str | None) -> float:
-    assert metric is not None
+def _is_measured(pair: tuple[Cell, Cell], metric: str) -> bool:
+    """Whether the pair has a ratio."""
+    high, low = pair
+    return bool(high.n(metric) and low.n(metric)) and low.median(metric) > 0
+
+
+def _ratio(pair: tuple[Cell, Cell], metric: str) -> float:
     return pair[0].median(metric) / pair[1].median(metric)
 
 
