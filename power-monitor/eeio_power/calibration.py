@@ -114,11 +114,12 @@ def of_domain(calibrations: Sequence[Calibration], domain: str) -> Calibration |
 def of_meter(meter: Meter) -> tuple[Calibration, ...]:
     """Those of an open meter on this machine. Raises PowerError."""
     return tuple(
-        found if found.spec == meter.spec or found.unusable is not None
+        found
+        if found.spec == meter.spec or found.unusable is not None
         else replace(found, unusable=f"it is of {found.spec}, and this meter is {meter.spec}")
         for found in stored()
         if found.meter == meter.name
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True)
@@ -161,10 +162,11 @@ def stored() -> list[Calibration]:
     """All of this machine. Raises PowerError for a damaged file."""
     kernel = platform.release()
     return [
-        found if found.kernel == kernel
+        found
+        if found.kernel == kernel
         else replace(found, unusable=f"it was made with kernel {found.kernel}, this is {kernel}")
         for found in load(path()).get(_machine(), File()).calibrations
-    ]  # fmt: skip
+    ]
 
 
 def stored_delays() -> Mapping[str, Delay]:
@@ -196,9 +198,10 @@ def forget(meter: str) -> int:
     before = every.get(machine, File())
     left = tuple(found for found in before.calibrations if found.meter != meter)
     delays = {
-        spec: known for spec, known in before.delays.items()
+        spec: known
+        for spec, known in before.delays.items()
         if meter not in (spec, parse_spec(spec)[0])
-    }  # fmt: skip
+    }
     removed = len(before.calibrations) + len(before.delays) - len(left) - len(delays)
     if removed:
         _save({**every, machine: File(left, delays)})

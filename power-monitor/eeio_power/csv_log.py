@@ -44,10 +44,17 @@ SENTINELS = frozenset(
 MOST_DAMAGED = 0.05
 DELIMITERS = {"semicolon": ";", "tab": "\t", "comma": ",", "bar": "|", "space": " "}
 UNITS: Mapping[str, float] = {
-    "power_w": 1.0, "power_mw": 1e-3, "power_kw": 1e3,
-    "energy_j": 1.0, "energy_wh": 3600.0, "energy_kwh": 3.6e6,
-    "voltage_v": 1.0, "voltage_mv": 1e-3, "current_a": 1.0, "current_ma": 1e-3,
-}  # fmt: skip
+    "power_w": 1.0,
+    "power_mw": 1e-3,
+    "power_kw": 1e3,
+    "energy_j": 1.0,
+    "energy_wh": 3600.0,
+    "energy_kwh": 3.6e6,
+    "voltage_v": 1.0,
+    "voltage_mv": 1e-3,
+    "current_a": 1.0,
+    "current_ma": 1e-3,
+}
 TIME_KEYS = ("time", "date", "seconds")
 # Of Python's encodings those that are none of files; they take quadratic time, too.
 _NO_ENCODINGS = frozenset(
@@ -63,10 +70,33 @@ _HEADER_UNIT = re.compile(
 _HEADER_WORD = re.compile(r"[a-zµμ]+", re.I)
 _OTHER_UNITS = frozenset(
     (
-        "kw", "mw", "dw", "cw", "uw", "µw", "μw", "gw", "wh", "kwh", "mwh", "kj", "mj", "va", "kva",
-        "mva", "var", "kvar", "mvar", "btu", "ma", "ka", "mv", "kv", "dbm",
+        "kw",
+        "mw",
+        "dw",
+        "cw",
+        "uw",
+        "µw",
+        "μw",
+        "gw",
+        "wh",
+        "kwh",
+        "mwh",
+        "kj",
+        "mj",
+        "va",
+        "kva",
+        "mva",
+        "var",
+        "kvar",
+        "mvar",
+        "btu",
+        "ma",
+        "ka",
+        "mv",
+        "kv",
+        "dbm",
     )
-)  # fmt: skip
+)
 _OTHER_POWERS = frozenset(("apparent", "reactive", "factor"))
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
 

@@ -653,17 +653,23 @@ def _calibrated(
     limit_j = calibration.limit_of_w(power_w) * window_s
     scaled = [
         replace(
-            c, accuracy_j=limit_j / len(channels), quantisation_j=gain * c.quantisation_j,
-            edges_j=gain * c.edges_j, gaps_j=gain * c.gaps_j, delay_j=gain * c.delay_j,
+            c,
+            accuracy_j=limit_j / len(channels),
+            quantisation_j=gain * c.quantisation_j,
+            edges_j=gain * c.edges_j,
+            gaps_j=gain * c.gaps_j,
+            delay_j=gain * c.delay_j,
             unsure_j=gain * c.unsure_j,
         )
         for c in channels
-    ]  # fmt: skip
+    ]
     return replace(
-        reading, power_w=power_w, energy_j=power_w * window_s,
+        reading,
+        power_w=power_w,
+        energy_j=power_w * window_s,
         uncertainty_j=combined_uncertainty_j(scaled),
         reasons=(*reading.reasons, calibration.remark),
-    )  # fmt: skip
+    )
 
 
 def _part_doubts(

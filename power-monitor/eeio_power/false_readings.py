@@ -45,8 +45,12 @@ BURST_FACTOR, BURST_PERIOD_S = 20.0, 0.5
 OUTLIER_READINGS, OUTLIER_REPEATED = 3, 6
 # A machine does not change its power by this factor, and does not go on so.
 UNIT_FACTOR = {
-    "system": 100.0, "module": 100.0, "package": 300.0, "dram": 300.0, "accelerator": 300.0,
-}  # fmt: skip
+    "system": 100.0,
+    "module": 100.0,
+    "package": 300.0,
+    "dram": 300.0,
+    "accelerator": 300.0,
+}
 UNIT_SHARE = 0.1
 EARLIER_READINGS = 32
 # Readings that were taken at different times are further apart.
@@ -110,10 +114,12 @@ def false_readings(
     lengths_s = list(map(sub, stretches.ends_s[begin:end], stretches.starts_s[begin:end]))
     if min(lengths_s) <= SAME_TIME_S:
         same = sum(length_s <= SAME_TIME_S for length_s in lengths_s)
-        doubts.append(Doubt(
-            f"{channel.name}: {same + 1} readings have the same time: the clock stopped, or "
-            "they arrived out of order"
-        ))  # fmt: skip
+        doubts.append(
+            Doubt(
+                f"{channel.name}: {same + 1} readings have the same time: the clock stopped, or "
+                "they arrived out of order"
+            )
+        )
     if channel.quantity == "energy_j":
         return doubts
     floor_w = noise_w(channel.resolution)
@@ -426,11 +432,19 @@ def constant_runs(
         if count > LEAST_CONSTANT_PERIODS:
             begin = first + begins[counts.index(count)]
             observed = column[max(0, until - OBSERVED_READINGS) : until]
-            found.append(ConstantRun(
-                meter, channel.domain, channel, column[begin], times_s[begin],
-                times_s[begin + count - 1], count, native_period_s,
-                channel.resolution or _observed_resolution(observed),
-            ))  # fmt: skip
+            found.append(
+                ConstantRun(
+                    meter,
+                    channel.domain,
+                    channel,
+                    column[begin],
+                    times_s[begin],
+                    times_s[begin + count - 1],
+                    count,
+                    native_period_s,
+                    channel.resolution or _observed_resolution(observed),
+                )
+            )
     return found
 
 
@@ -456,10 +470,14 @@ def means_w(
     first = bisect_right(times_s, run.begin_s)
     begin_s = times_s[first] if first < len(times_s) else run.end_s
     count = min(MOST_COMPARED, int((run.end_s - begin_s) // run.compared_s))
-    places = [
-        bisect_right(times_s, begin_s + (run.end_s - begin_s) * k / count) - 1
-        for k in range(count + 1)
-    ] if count > 1 else []  # fmt: skip
+    places = (
+        [
+            bisect_right(times_s, begin_s + (run.end_s - begin_s) * k / count) - 1
+            for k in range(count + 1)
+        ]
+        if count > 1
+        else []
+    )
     found = []
     for low, high in pairwise(places):
         if high - low < 2:

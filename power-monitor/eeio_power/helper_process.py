@@ -316,9 +316,13 @@ def can_run(helper: Path) -> bool:
     """Whether this machine can run it: without arguments it prints its usage."""
     try:
         done = subprocess.run(
-            [str(helper)], stdin=subprocess.DEVNULL, capture_output=True, env={},
-            timeout=CAN_RUN_S, check=False,
-        )  # fmt: skip
+            [str(helper)],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            env={},
+            timeout=CAN_RUN_S,
+            check=False,
+        )
     except (OSError, subprocess.TimeoutExpired):
         return False
     return done.returncode == 2 and b"usage: " in done.stderr

@@ -221,7 +221,18 @@ def _reading(
     limit_w = accuracy_w if calibrated_w is None else calibrated_w
     limit_w += math.fsum(channel.resolution for channel in channels)
     return EnergyReading(
-        domain=now.domain, meter=meter.name, kind=meter.kind, power_w=power_w, energy_j=power_w,
-        uncertainty_j=limit_w, coverage=1.0, largest_gap_s=None, samples=1, lost=0, valid=True,
-        reasons=(), includes=now.contents.includes, leaves_out=now.contents.leaves_out,
-    )  # fmt: skip
+        domain=now.domain,
+        meter=meter.name,
+        kind=meter.kind,
+        power_w=power_w,
+        energy_j=power_w,
+        uncertainty_j=limit_w,
+        coverage=1.0,
+        largest_gap_s=None,
+        samples=1,
+        lost=0,
+        valid=True,
+        reasons=(),
+        includes=now.contents.includes,
+        leaves_out=now.contents.leaves_out,
+    )

@@ -95,25 +95,38 @@ class Totals:
             ]
 
         family(
-            "eeio_power_watts", "gauge", "Mean power since the previous page.",
-            rows_of(self._power_w), "watts",
-        )  # fmt: skip
+            "eeio_power_watts",
+            "gauge",
+            "Mean power since the previous page.",
+            rows_of(self._power_w),
+            "watts",
+        )
         family(
-            "eeio_energy_joules", "counter", "Energy since the exporter started.",
-            rows_of(self._energy_j), "joules",
-        )  # fmt: skip
+            "eeio_energy_joules",
+            "counter",
+            "Energy since the exporter started.",
+            rows_of(self._energy_j),
+            "joules",
+        )
         family(
-            "eeio_unseen_seconds", "counter", "Time without a valid reading.",
-            rows_of(self._unseen_s), "seconds",
-        )  # fmt: skip
+            "eeio_unseen_seconds",
+            "counter",
+            "Time without a valid reading.",
+            rows_of(self._unseen_s),
+            "seconds",
+        )
         family(
-            "eeio_meter_reads", "counter", "Reads of the meter.",
+            "eeio_meter_reads",
+            "counter",
+            "Reads of the meter.",
             [(_labels(meter=rate.meter), rate.reads) for rate in rates],
-        )  # fmt: skip
+        )
         family(
-            "eeio_meter_failed_reads", "counter", "Reads in which a channel gave no value.",
+            "eeio_meter_failed_reads",
+            "counter",
+            "Reads in which a channel gave no value.",
             [(_labels(meter=rate.meter), rate.failed_reads) for rate in rates],
-        )  # fmt: skip
+        )
         return "\n".join([*lines, *(["# EOF"] if openmetrics else [])]) + "\n"
 
 

@@ -13,8 +13,15 @@ from eeio.record.energy_reading import Kind as Kind
 Content = Literal["processor", "memory", "gpu", "board", "drives", "network", "fans", "supply"]
 
 CONTENTS: tuple[Content, ...] = (
-    "processor", "memory", "gpu", "board", "drives", "network", "fans", "supply",
-)  # fmt: skip
+    "processor",
+    "memory",
+    "gpu",
+    "board",
+    "drives",
+    "network",
+    "fans",
+    "supply",
+)
 """`supply`: the losses of the power supply; `gpu`: accelerators on separate cards or modules;
 `board`: voltage regulators, chip sets and other parts of the main board."""
 

@@ -116,10 +116,23 @@ def reading_json(reading: EnergyReading) -> dict[str, Any]:
 
 
 READING_FIELDS = (
-    "meter", "domain", "kind", "power_w", "energy_j", "uncertainty_j", "coverage",
-    "largest_gap_s", "samples", "lost", "valid", "reasons", "includes", "leaves_out", "doubtful",
+    "meter",
+    "domain",
+    "kind",
+    "power_w",
+    "energy_j",
+    "uncertainty_j",
+    "coverage",
+    "largest_gap_s",
+    "samples",
+    "lost",
+    "valid",
+    "reasons",
+    "includes",
+    "leaves_out",
+    "doubtful",
     "rule",
-)  # fmt: skip
+)
 # Fields that recordings of the first versions lack.
 LATER_FIELDS = ("includes", "leaves_out", "doubtful", "rule")
 

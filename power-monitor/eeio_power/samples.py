@@ -126,9 +126,14 @@ class MeterSamples:
         if info.kind == "modelled":
             return []
         return constant_runs(
-            info.name, info.channels, info.native_period_s, self.times_s, self.values,
-            start_s, end_s,
-        )  # fmt: skip
+            info.name,
+            info.channels,
+            info.native_period_s,
+            self.times_s,
+            self.values,
+            start_s,
+            end_s,
+        )
 
     def rise_doubts(self, run: ConstantRun) -> list[str]:
         """Why another meter's constant power is impossible: this meter reads a part of it, or the

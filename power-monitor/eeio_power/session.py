@@ -134,9 +134,12 @@ def reported(command: Sequence[str], folder: Path) -> dict[str, Any]:
     try:
         done = subprocess.run(
             [*command, str(folder)],
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=REPORT_LIMIT_S,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=REPORT_LIMIT_S,
             check=False,
-        )  # fmt: skip
+        )
         body = inputs.parse_json(done.stdout) if done.returncode == 0 else None
     except (OSError, ValueError, subprocess.TimeoutExpired) as error:
         raise PowerError(f"{' '.join(command)}: {error}") from error

@@ -122,9 +122,15 @@ class Choice(Generic[SomeSensor]):
         remark = next((s.channel.remark for s in self.sensors if s.channel.remark), None)
         doubt = next((s.channel.doubt for s in self.sensors if s.channel.doubt), None)
         return Detected(
-            spec, kind, tuple(contents), True, remark, contents=contents, rule=self.rule,
+            spec,
+            kind,
+            tuple(contents),
+            True,
+            remark,
+            contents=contents,
+            rule=self.rule,
             doubt=doubt,
-        )  # fmt: skip
+        )
 
 
 class Readable(Protocol):

@@ -250,9 +250,16 @@ def stretches_around(
         starts_s, ends_s = [*starts_s, times_s[-1]], [*ends_s, end_s]
         powers_w, last_powers_w = [*powers_w, last_w], [*last_powers_w, last_w]
     return Stretches(
-        starts_s, ends_s, powers_w, last_powers_w, head, tail,
-        tuple(found.broken), (*readings.doubts, *found.doubts), found.unsure_j,
-    )  # fmt: skip
+        starts_s,
+        ends_s,
+        powers_w,
+        last_powers_w,
+        head,
+        tail,
+        tuple(found.broken),
+        (*readings.doubts, *found.doubts),
+        found.unsure_j,
+    )
 
 
 # --- counters -------------------------------------------------------------------------------------
@@ -475,9 +482,10 @@ class _Steps:
         found = []
         for side in sides:
             usable = [
-                n for n in side
+                n
+                for n in side
                 if 0.0 <= self.joules[n] <= self._most_j(n, JUMP_FACTOR * self._likely_w)
-            ]  # fmt: skip
+            ]
             seconds = math.fsum(self.lengths_s[n] for n in usable)
             if seconds > 0.0:
                 found.append(math.fsum(self.joules[n] for n in usable) / seconds)

@@ -52,8 +52,10 @@ _PART_CHIPS: Sequence[tuple[re.Pattern[str], Domain | None]] = (
     (re.compile(r"nvme|drivetemp"), "device"),
 )
 PART_CONTENTS: Mapping[Domain, Contents] = {
-    "package": only("processor"), "dram": only("memory"), "device": only("drives"),
-}  # fmt: skip
+    "package": only("processor"),
+    "dram": only("memory"),
+    "device": only("drives"),
+}
 # The least number of a driver: a supply without a voltage draws nothing, and 0 W alone might be a
 # sensor that does not measure.
 _UNPLUGGED_W = 1e-6
@@ -83,7 +85,7 @@ _CLASSES: Mapping[Family, _ChipClass] = {
     "ina": _ChipClass(accuracy_relative=0.02, resolution_w=0.025, period_s=0.1),
     # PMBus' LINEAR11 has eleven bits: 1 W in supplies of kilowatts. Supplies state 2 % to 5 %.
     "supply": _ChipClass(accuracy_relative=0.05, resolution_w=1.0, period_s=1.0),
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)
@@ -227,9 +229,14 @@ def _listed(chip: str, folder: Path, prefix: str, family: Family) -> list[FileSe
             delay=_delay(family, period_s, nominal),
         )
         sensor = Sensor(
-            name=f"{prefix}/{word}{n}", role=role, power_w=None, label=label, domain=domain,
-            contents=contents, unit=number(label),
-        )  # fmt: skip
+            name=f"{prefix}/{word}{n}",
+            role=role,
+            power_w=None,
+            label=label,
+            domain=domain,
+            contents=contents,
+            unit=number(label),
+        )
         listed.append(FileSensor(chip, family, sensor, channel, files, period_s))
     if family == "ina":
         listed = [_at_its_voltage(sensor, alone=len(listed) == 1) for sensor in listed]
@@ -338,9 +345,14 @@ def _supplies(
 def _of_supply(sensor: FileSensor, role: Role, mains: Path | None, is_supply: bool) -> FileSensor:
     contents = BEHIND_SUPPLY if _POUT.fullmatch(sensor.label) or role == "output" else WALL
     known = replace(
-        sensor.sensor, role=role, domain="system", contents=contents, may_add=is_supply,
-        unit=str(sensor.files[0].parent), kind=role,
-    )  # fmt: skip
+        sensor.sensor,
+        role=role,
+        domain="system",
+        contents=contents,
+        may_add=is_supply,
+        unit=str(sensor.files[0].parent),
+        kind=role,
+    )
     channel = replace(sensor.channel, domain="system", contents=contents)
     return replace(sensor, sensor=known, channel=channel, mains=mains)
 
@@ -364,9 +376,12 @@ def _other(sensor: FileSensor, folder: Path) -> FileSensor:
     factor, _ = _fitting(folder, sensor.read()) if len(sensor.files) == 1 else (1.0, None)
     power_w = sensor.sensor.power_w
     known = replace(
-        sensor.sensor, domain=domain, contents=contents, may_add=False,
+        sensor.sensor,
+        domain=domain,
+        contents=contents,
+        may_add=False,
         power_w=None if power_w is None else power_w * factor,
-    )  # fmt: skip
+    )
     channel = replace(sensor.channel, domain=domain or "device", contents=contents)
     return replace(sensor, family="other", sensor=known, channel=channel, factor=factor)
 

@@ -129,9 +129,16 @@ class RedfishReport:
 
 
 def open_report(
-    spec: str, name: str, client: http_json.JsonClient, report: str, wanted: str | None,
-    period_s: float | None, channel: Channel, places: Collection[str], power_w: float,
-) -> RedfishReport:  # fmt: skip
+    spec: str,
+    name: str,
+    client: http_json.JsonClient,
+    report: str,
+    wanted: str | None,
+    period_s: float | None,
+    channel: Channel,
+    places: Collection[str],
+    power_w: float,
+) -> RedfishReport:
     """Find the metric and take a first reading.
 
     A metric of one of the properties `places` is the power of `channel`, which was `power_w` just

@@ -149,9 +149,13 @@ def open_meter(
 def find(root: Path) -> Detected:
     """A log has to be named."""
     return Detected(
-        "csv", KIND, ("system",), False, "logs are not searched for",
+        "csv",
+        KIND,
+        ("system",),
+        False,
+        "logs are not searched for",
         "name it: --meter csv:FILE,map=time:NAME+power_w:NAME",
-    )  # fmt: skip
+    )
 
 
 def _contents(options: Mapping[str, str]) -> Contents:

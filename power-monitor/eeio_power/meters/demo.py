@@ -117,6 +117,10 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> DemoMeter:
 def find(root: Path) -> Detected:
     """It is there on every machine, and never chosen by `auto`."""
     return Detected(
-        "demo", KIND, tuple(domain for domain, _, _ in _DOMAINS), True,
-        "fictitious power, to try eeio without a meter", in_auto=False,
-    )  # fmt: skip
+        "demo",
+        KIND,
+        tuple(domain for domain, _, _ in _DOMAINS),
+        True,
+        "fictitious power, to try eeio without a meter",
+        in_auto=False,
+    )

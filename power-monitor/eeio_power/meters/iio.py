@@ -116,10 +116,13 @@ def _choose(folder: Path, only: str | None) -> Choice[_Channel]:
             (), (f"{folder}: a channel is damaged ({error})", "check the sensor's driver")
         )
     if not channels:
-        return Choice((), (
-            f"{folder} has no power channel",
-            "load the sensor's driver (ina2xx_adc, pac1934), or use another meter",
-        ))  # fmt: skip
+        return Choice(
+            (),
+            (
+                f"{folder} has no power channel",
+                "load the sensor's driver (ina2xx_adc, pac1934), or use another meter",
+            ),
+        )
     if only is not None:
         choice = named(channels, only, lambda channel: channel.sensor.name, "channel")
         return Choice(choice.sensors, choice.problem or _unreadable(choice.sensors))
@@ -181,9 +184,14 @@ def _channel(name: str, device: Path, file: Path, number: str, scale_mw: float) 
     )
     role = role_of(label) if label else "rail"
     sensor = Sensor(
-        name, role, None, label=label, domain=domain, contents=contents,
+        name,
+        role,
+        None,
+        label=label,
+        domain=domain,
+        contents=contents,
         volts=_volts(device, number),
-    )  # fmt: skip
+    )
     known = _Channel(sensor, channel, file, scale_mw)
     return replace(known, sensor=replace(sensor, power_w=known.read()))
 

@@ -288,8 +288,10 @@ DCMI_POWER_READING = "raw 0x2c 2 0xdc 1 0 0"
 NM_ADDRESS = ("-b", "0", "-t", "0x2c")
 NM_STATISTICS = "raw 0x2e 0xc8 0x57 0x01 0x00 0x01 {domain} 0x00"
 NM_DOMAINS: Mapping[int, tuple[str, Domain]] = {
-    0: ("platform", "system"), 1: ("cpu", "package"), 2: ("memory", "dram"),
-}  # fmt: skip
+    0: ("platform", "system"),
+    1: ("cpu", "package"),
+    2: ("memory", "dram"),
+}
 _COMPLETION = re.compile(r"rsp=(0x[0-9a-f]{2})")
 
 
@@ -556,10 +558,16 @@ def open_meter(
     shell = ToolShell(command, environment)
     try:
         return IpmiMeter(
-            spec, options.get("name", "ipmi"), shell, mode=mode, sensor=sensor, period_s=period_s,
-            first_answer_s=first_answer_s, reader=_reader(wanted, root),
+            spec,
+            options.get("name", "ipmi"),
+            shell,
+            mode=mode,
+            sensor=sensor,
+            period_s=period_s,
+            first_answer_s=first_answer_s,
+            reader=_reader(wanted, root),
             chassis=None if "host" in options else chassis_of(root),
-        )  # fmt: skip
+        )
     except PowerError as error:
         raise PowerError(f"meter '{spec}': {error}") from error
 
@@ -568,10 +576,14 @@ def find(root: Path) -> Detected:
     """A BMC of this machine that gives a power reading; others must be named."""
     if _device(root) is None:
         return Detected(
-            "ipmi", KIND, ("system",), False, f"no {root / DEVICES[0]}",
+            "ipmi",
+            KIND,
+            ("system",),
+            False,
+            f"no {root / DEVICES[0]}",
             "modprobe ipmi_si ipmi_devintf; or name a BMC on the network: "
             "--meter ipmi:lanplus,host=ADDRESS,user=NAME",
-        )  # fmt: skip
+        )
     try:
         meter = open_meter("ipmi", {}, root, FIND_ANSWER_S)
     except PowerError as error:
@@ -584,9 +596,15 @@ def find(root: Path) -> Detected:
     contents = contents_of(meter.channels)
     channel = meter.channels[0]
     return Detected(
-        "ipmi", KIND, ("system",), True, remark, contents=contents, rule=channel.rule,
+        "ipmi",
+        KIND,
+        ("system",),
+        True,
+        remark,
+        contents=contents,
+        rule=channel.rule,
         doubt=channel.doubt,
-    )  # fmt: skip
+    )
 
 
 def _device(root: Path) -> Path | None:

@@ -343,6 +343,10 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> JoulescopeM
 def find(root: Path) -> Detected:
     """What a device is connected to is unknown."""
     return Detected(
-        "joulescope", KIND, ("device",), False, "eeio does not search for Joulescopes",
+        "joulescope",
+        KIND,
+        ("device",),
+        False,
+        "eeio does not search for Joulescopes",
         "name it: --meter joulescope, with the drive on its output",
-    )  # fmt: skip
+    )

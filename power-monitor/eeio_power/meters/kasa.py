@@ -347,6 +347,10 @@ def _plug(spec: str, options: Mapping[str, str]) -> FirstGeneration | NewGenerat
 def find(root: Path) -> Detected:
     """It is unknown which plug feeds this machine."""
     return Detected(
-        "kasa", KIND, ("system",), False, "eeio does not search the network for plugs",
+        "kasa",
+        KIND,
+        ("system",),
+        False,
+        "eeio does not search the network for plugs",
         "name it: --meter kasa:ADDRESS",
-    )  # fmt: skip
+    )

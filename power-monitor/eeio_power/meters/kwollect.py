@@ -369,9 +369,13 @@ def open_meter(
 def find(root: Path) -> Detected:
     """It is asked for only if the user names the node."""
     return Detected(
-        "kwollect", KIND, ("system",), False, "eeio does not search the network for Kwollect",
+        "kwollect",
+        KIND,
+        ("system",),
+        False,
+        "eeio does not search the network for Kwollect",
         "name the node: --meter kwollect:SITE/NODE",
-    )  # fmt: skip
+    )
 
 
 def _contents(metric: str) -> Contents:

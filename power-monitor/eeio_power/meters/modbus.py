@@ -80,9 +80,15 @@ SDM_DELAY = unknown_up_to(2.0, 1.0, "assumed: an SDM renews its values each 0.2 
 
 # Layouts of `struct`.
 TYPES: Mapping[str, str] = {
-    "int16": "h", "uint16": "H", "int32": "i", "uint32": "I", "int64": "q", "uint64": "Q",
-    "float32": "f", "float64": "d",
-}  # fmt: skip
+    "int16": "h",
+    "uint16": "H",
+    "int32": "i",
+    "uint32": "I",
+    "int64": "q",
+    "uint64": "Q",
+    "float32": "f",
+    "float64": "d",
+}
 UNITS_W: Mapping[str, float] = {"W": 1.0, "mW": 1e-3, "kW": 1e3}
 UNITS_J: Mapping[str, float] = {"J": 1.0, "kJ": 1e3, "Wh": 3600.0, "kWh": 3.6e6, "MWh": 3.6e9}
 # Function of the request, and pymodbus' name of it.
@@ -296,9 +302,13 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> ModbusMeter
 def find(root: Path) -> Detected:
     """Requests to unknown devices of a bus may disturb them."""
     return Detected(
-        "modbus", KIND, ("system",), False, "eeio does not search lines and networks for meters",
+        "modbus",
+        KIND,
+        ("system",),
+        False,
+        "eeio does not search lines and networks for meters",
         "name it: --meter modbus:HOST,model=sdm120 or modbus:/dev/ttyUSB0,model=sdm630",
-    )  # fmt: skip
+    )
 
 
 def _model(spec: str, options: Mapping[str, str]) -> Model | None:
@@ -317,8 +327,11 @@ def _model(spec: str, options: Mapping[str, str]) -> Model | None:
             f"meter '{spec}': model={text} is not one of {', '.join(MODELS)}; give register=, "
             "type= and unit= of another device"
         )
-    own = [key for key in ("register", "type", "word_order", "table", "unit", "scale")
-           if key in options]  # fmt: skip
+    own = [
+        key
+        for key in ("register", "type", "word_order", "table", "unit", "scale")
+        if key in options
+    ]
     if own:
         raise PowerError(f"meter '{spec}': model={text} has its own {own[0]}; leave {own[0]}= out")
     return MODELS[text]

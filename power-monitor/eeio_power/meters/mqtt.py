@@ -215,6 +215,10 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> MqttMeter:
 def find(root: Path) -> Detected:
     """Which topic is of this machine's plug is unknown."""
     return Detected(
-        "mqtt", KIND, ("system",), False, "eeio does not search the network for brokers",
+        "mqtt",
+        KIND,
+        ("system",),
+        False,
+        "eeio does not search the network for brokers",
         "name it: --meter mqtt:BROKER,topic=TOPIC,key=KEY",
-    )  # fmt: skip
+    )

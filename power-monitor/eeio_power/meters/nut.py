@@ -135,10 +135,11 @@ def _meaning(answer: str) -> str:
 def _delay(period_s: float) -> Delay:
     """Of a value that the driver reads each `period_s`."""
     return unknown_up_to(
-        period_s + _DEVICE_S, _DEVICE_S,
+        period_s + _DEVICE_S,
+        _DEVICE_S,
         f"NUT: a new value each {period_s:g} s; assumed of a UPS: up to {_DEVICE_S:g} s late, "
         f"means of up to {_DEVICE_S:g} s",
-    )  # fmt: skip
+    )
 
 
 DELAY = _delay(_PERIOD_S)
@@ -195,6 +196,10 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> NutMeter:
 def find(root: Path) -> Detected:
     """Which UPS feeds this machine is unknown, and it may feed others."""
     return Detected(
-        "nut", KIND, ("system",), False, "eeio does not search for upsd",
+        "nut",
+        KIND,
+        ("system",),
+        False,
+        "eeio does not search for upsd",
         "name it: --meter nut:UPS@HOST, if it feeds this machine only",
-    )  # fmt: skip
+    )

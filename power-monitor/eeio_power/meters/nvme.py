@@ -69,9 +69,25 @@ def read_smart_log(fd: int, ioctl: Ioctl = fcntl.ioctl) -> bytes:
     page = ctypes.create_string_buffer(LOG_BYTES)
     dwords = LOG_BYTES // 4 - 1
     command = COMMAND.pack(
-        GET_LOG_PAGE, 0, 0, ALL_NAMESPACES, 0, 0, 0, ctypes.addressof(page), 0, LOG_BYTES,
-        dwords << 16 | SMART_LOG, 0, 0, 0, 0, 0, TIMEOUT_MS, 0,
-    )  # fmt: skip
+        GET_LOG_PAGE,
+        0,
+        0,
+        ALL_NAMESPACES,
+        0,
+        0,
+        0,
+        ctypes.addressof(page),
+        0,
+        LOG_BYTES,
+        dwords << 16 | SMART_LOG,
+        0,
+        0,
+        0,
+        0,
+        0,
+        TIMEOUT_MS,
+        0,
+    )
     # With a bytearray, ioctl returns the status of the drive, which is positive for a refusal.
     status = ioctl(fd, ADMIN_COMMAND, bytearray(command))
     if status != 0:
@@ -167,6 +183,10 @@ def find(root: Path) -> Detected:
         else:
             return Detected(spec, KIND, ("device",), True, contents={"device": CONTENTS})
     return Detected(
-        "nvme", KIND, ("device",), False, problem,
+        "nvme",
+        KIND,
+        ("device",),
+        False,
+        problem,
         "as root, with a drive that reports its power (NVMe 2.3); or a meter on the drive's supply",
-    )  # fmt: skip
+    )

@@ -87,9 +87,13 @@ def open_event(event_type: int, config: int, cpu: int) -> int:
     libc = ctypes.CDLL(None, use_errno=True)
     close_on_exec = 8
     fd = libc.syscall(
-        ctypes.c_long(number), attr, ctypes.c_int(-1), ctypes.c_int(cpu), ctypes.c_int(-1),
+        ctypes.c_long(number),
+        attr,
+        ctypes.c_int(-1),
+        ctypes.c_int(cpu),
+        ctypes.c_int(-1),
         ctypes.c_ulong(close_on_exec),
-    )  # fmt: skip
+    )
     if fd < 0:
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code))

@@ -151,9 +151,7 @@ def find(root: Path) -> Detected:
         remedy = "unplug the mains, or use another meter" if is_plugged else "use another meter"
         return Detected("power_supply", KIND, ("system",), False, reason, remedy)
     contents: Mapping[Domain, Contents] = {"system": BEHIND_SUPPLY}
-    return Detected(
-        "power_supply", KIND, ("system",), True, contents=contents, rule=power.rule
-    )  # fmt: skip
+    return Detected("power_supply", KIND, ("system",), True, contents=contents, rule=power.rule)
 
 
 def _feeds(folder: Path) -> list[Feed]:
@@ -179,11 +177,14 @@ def _battery(supply: Path) -> Feed:
     behaviour = read_optional_text(supply / "charge_behaviour") or ""
     power_w = _power_w(supply)
     return Feed(
-        supply.name, "battery", _has_sensor(supply), None if power_w is None else abs(power_w),
+        supply.name,
+        "battery",
+        _has_sensor(supply),
+        None if power_w is None else abs(power_w),
         state=(read_optional_text(supply / "status") or "Unknown").lower(),
         # `auto inhibit-charge [force-discharge]`
         is_forced="[force-discharge]" in behaviour,
-    )  # fmt: skip
+    )
 
 
 def _input(supply: Path) -> Feed:

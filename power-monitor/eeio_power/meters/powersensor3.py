@@ -332,10 +332,15 @@ class Averager:
         steps = [(after - before) % STAMPS for before, after in pairwise((first, *stamps))]
         self._stamp = stamps[-1]
         watts = [
-            list(map(mul, map(amperes, words[at :: SENSORS + 1]),
-                     map(volts, words[at + 1 :: SENSORS + 1])))
+            list(
+                map(
+                    mul,
+                    map(amperes, words[at :: SENSORS + 1]),
+                    map(volts, words[at + 1 :: SENSORS + 1]),
+                )
+            )
             for at, amperes, volts in self._tables
-        ]  # fmt: skip
+        ]
         return steps, watts
 
     def _add(self, steps: list[int], watts: list[list[float]], broken: bool) -> None:
@@ -463,9 +468,13 @@ class Board:
         with room for seconds, however busy this process is."""
         self._set_least(_LEAST_BYTES)
         self._pump = subprocess.Popen(
-            ["cat"], stdin=self._fd, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            bufsize=0, start_new_session=True,
-        )  # fmt: skip
+            ["cat"],
+            stdin=self._fd,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            bufsize=0,
+            start_new_session=True,
+        )
         with suppress(OSError):  # more than an ordinary user may have: then the kernel's size
             fcntl.fcntl(_output(self._pump), _F_SETPIPE_SZ, _PIPE_BYTES)
         self.send(b"S")
@@ -702,8 +711,7 @@ def _capture(board: Board, is_enough: Callable[[bytes, float], bool]) -> None:
         if (data := board.read()) and is_enough(data, time.monotonic()):
             board.stop()
             return
-    raise PowerError(f"no sample sets in {ANSWER_S:g} s; unplug the board, and plug "
-                     "it in again")  # fmt: skip
+    raise PowerError(f"no sample sets in {ANSWER_S:g} s; unplug the board, and plug it in again")
 
 
 def measured_set_s(block: bytes) -> float:
@@ -803,11 +811,18 @@ def find(root: Path) -> Detected:
     lines = sorted(f"/{line.relative_to(root)}" for line in (root / "dev").glob("ttyACM*"))
     if not lines:
         return Detected(
-            "powersensor3", KIND, ("device",), False, "no USB serial line (/dev/ttyACM*)",
+            "powersensor3",
+            KIND,
+            ("device",),
+            False,
+            "no USB serial line (/dev/ttyACM*)",
             "plug in the board (USB 0483:5740); its driver is cdc_acm",
-        )  # fmt: skip
+        )
     return Detected(
-        "powersensor3", KIND, ("device",), False,
+        "powersensor3",
+        KIND,
+        ("device",),
+        False,
         f"USB serial lines found ({', '.join(lines)}); the connected devices are unknown",
         f"if it is the board, name it: --meter powersensor3:{lines[0]}",
-    )  # fmt: skip
+    )

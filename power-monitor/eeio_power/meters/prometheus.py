@@ -51,9 +51,13 @@ _SCRAPE_S = 15.0
 _INTERVALS = 2.5
 _UNITS = {"W": 1.0, "mW": 1e-3, "uW": 1e-6, "J": 1.0, "mJ": 1e-3, "uJ": 1e-6}
 _SUFFIXES = {
-    "microwatts": "uW", "milliwatts": "mW", "watts": "W", "microjoules": "uJ", "millijoules": "mJ",
+    "microwatts": "uW",
+    "milliwatts": "mW",
+    "watts": "W",
+    "microjoules": "uJ",
+    "millijoules": "mJ",
     "joules": "J",
-}  # fmt: skip
+}
 _NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]{0,200}")
 _VALUE = re.compile(r"[^\"\\\n]{1,200}")
 
@@ -181,6 +185,10 @@ def _labels(spec: str, text: str) -> str:
 def find(root: Path) -> Detected:
     """The user knows which metric is of this machine."""
     return Detected(
-        "prometheus", KIND, ("system",), False, "eeio does not search the network for Prometheus",
+        "prometheus",
+        KIND,
+        ("system",),
+        False,
+        "eeio does not search the network for Prometheus",
         "name it: --meter prometheus:HOST:PORT,metric=NAME,domain=system",
-    )  # fmt: skip
+    )

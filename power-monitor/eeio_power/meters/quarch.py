@@ -625,6 +625,10 @@ def _header(qis: Qis, module: str) -> Stream:
 def find(root: Path) -> Detected:
     """Which drive is in the module is unknown."""
     return Detected(
-        "quarch", KIND, ("device",), False, "eeio does not search for QIS",
+        "quarch",
+        KIND,
+        ("device",),
+        False,
+        "eeio does not search for QIS",
         "name it: --meter quarch:HOST, with the drive in its power module",
-    )  # fmt: skip
+    )

@@ -78,10 +78,23 @@ _METRICS, _POWER = "/EnvironmentMetrics", "/Power"
 # DMTF's Chassis schema: parts of a machine, and enclosures of several machines.
 _NO_SYSTEM = frozenset(
     (
-        "Card", "Cartridge", "Component", "Module", "Expansion", "IPBasedDrive", "StorageEnclosure",
-        "PowerStrip", "HeatExchanger", "ImmersionTank", "Zone", "Rack", "RackGroup", "Row", "Pod",
+        "Card",
+        "Cartridge",
+        "Component",
+        "Module",
+        "Expansion",
+        "IPBasedDrive",
+        "StorageEnclosure",
+        "PowerStrip",
+        "HeatExchanger",
+        "ImmersionTank",
+        "Zone",
+        "Rack",
+        "RackGroup",
+        "Row",
+        "Pod",
     )
-)  # fmt: skip
+)
 _IS_PART = " is a "
 _CARD = "Card"
 """Intel's controllers have the machine's power in the card of its board."""
@@ -225,9 +238,14 @@ def open_meter(
 
 
 def _of_report(
-    spec: str, name: str, client: http_json.JsonClient, found: _Reading, report: str,
-    wanted: str | None, period_s: float | None,
-) -> _redfish_report.RedfishReport:  # fmt: skip
+    spec: str,
+    name: str,
+    client: http_json.JsonClient,
+    found: _Reading,
+    report: str,
+    wanted: str | None,
+    period_s: float | None,
+) -> _redfish_report.RedfishReport:
     """The metric of a report that is the system's power, or the named one. Raises PowerError."""
     places: set[str] = set()
     if len(found.places) > 1 and wanted is None:
@@ -248,9 +266,13 @@ def _of_report(
 def find(root: Path) -> Detected:
     """Which BMC exists cannot be detected from here."""
     return Detected(
-        "redfish", KIND, ("system",), False, "eeio does not search the network for BMCs",
+        "redfish",
+        KIND,
+        ("system",),
+        False,
+        "eeio does not search the network for BMCs",
         "name it: --meter redfish:https://ADDRESS,user=NAME",
-    )  # fmt: skip
+    )
 
 
 def _system_reading(

@@ -239,6 +239,10 @@ def _model(instrument: Any) -> Model:
 def find(root: Path) -> Detected:
     """What an instrument is connected to is unknown."""
     return Detected(
-        "scpi", KIND, ("system",), False, "eeio does not search for instruments",
+        "scpi",
+        KIND,
+        ("system",),
+        False,
+        "eeio does not search for instruments",
         "name it: --meter scpi:RESOURCE; `pyvisa-shell` lists them",
-    )  # fmt: skip
+    )

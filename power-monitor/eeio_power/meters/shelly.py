@@ -191,9 +191,13 @@ def _components(spec: str, wanted: str | None, phase: str) -> list[_Component | 
 def find(root: Path) -> Detected:
     """Which plug feeds this machine cannot be detected from here."""
     return Detected(
-        "shelly", KIND, ("system",), False, "eeio does not search the network for plugs",
+        "shelly",
+        KIND,
+        ("system",),
+        False,
+        "eeio does not search the network for plugs",
         "name it: --meter shelly:ADDRESS",
-    )  # fmt: skip
+    )
 
 
 def _is_valid(answer: Any, switch: int) -> bool:

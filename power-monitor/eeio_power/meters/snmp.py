@@ -197,9 +197,13 @@ class Agent:
             self._engine = self._pysnmp.SnmpEngine()
         objects = [self._pysnmp.ObjectType(self._pysnmp.ObjectIdentity(oid)) for oid in oids]
         return await self._pysnmp.get_cmd(
-            self._engine, self._rights, self._target, self._pysnmp.ContextData(), *objects,
+            self._engine,
+            self._rights,
+            self._target,
+            self._pysnmp.ContextData(),
+            *objects,
             lookupMib=False,
-        )  # fmt: skip
+        )
 
     def _remedy(self, problem: str) -> str:
         if problem == "RequestTimedOut":
@@ -403,6 +407,10 @@ def _channels(meter: SnmpMeter) -> Sequence[Channel]:
 def find(root: Path) -> Detected:
     """Which outlets feed this machine is unknown."""
     return Detected(
-        "snmp", KIND, ("system",), False, "eeio does not search the network for PDUs",
+        "snmp",
+        KIND,
+        ("system",),
+        False,
+        "eeio does not search the network for PDUs",
         "name it: --meter snmp:ADDRESS,outlets=N, with all outlets that feed this machine",
-    )  # fmt: skip
+    )

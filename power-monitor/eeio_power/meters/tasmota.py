@@ -99,9 +99,13 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> TasmotaMete
 def find(root: Path) -> Detected:
     """It is unknown which plug feeds this machine."""
     return Detected(
-        "tasmota", KIND, ("system",), False, "eeio does not search the network for plugs",
+        "tasmota",
+        KIND,
+        ("system",),
+        False,
+        "eeio does not search the network for plugs",
         "name it: --meter tasmota:ADDRESS",
-    )  # fmt: skip
+    )
 
 
 def _sum_of(answer: object) -> float | None:

@@ -316,14 +316,21 @@ def find(root: Path) -> Detected:
     lines = [f"/{line.relative_to(root)}" for line in _usb_lines(root)]
     if not lines:
         return Detected(
-            "wattsup", KIND, ("system",), False, "no USB serial line (/dev/ttyUSB*)",
+            "wattsup",
+            KIND,
+            ("system",),
+            False,
+            "no USB serial line (/dev/ttyUSB*)",
             "plug a Watts Up? PRO or .net in; its driver is ftdi_sio",
-        )  # fmt: skip
+        )
     return Detected(
-        "wattsup", KIND, ("system",), False,
+        "wattsup",
+        KIND,
+        ("system",),
+        False,
         f"USB serial lines found ({', '.join(lines)}); the connected devices are unknown",
         f"if it is the meter, name it: --meter wattsup:{lines[0]}",
-    )  # fmt: skip
+    )
 
 
 def _usb_lines(root: Path) -> list[Path]:

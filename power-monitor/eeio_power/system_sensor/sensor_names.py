@@ -21,10 +21,27 @@ _WORDS = re.compile(r"[A-Z]+?(?=POWER|PWR|WATT|power|pwr|watt)|[A-Z]+(?![a-z])|[
 _P_S = re.compile(r"\bp/s\b", re.I)
 _POWER = frozenset(
     (
-        "power", "pwr", "pow", "watt", "watts", "consumption", "consumed", "usage", "meter",
-        "level", "reading", "draw", "control", "ac", "input", "in", "pin", "avg", "average",
+        "power",
+        "pwr",
+        "pow",
+        "watt",
+        "watts",
+        "consumption",
+        "consumed",
+        "usage",
+        "meter",
+        "level",
+        "reading",
+        "draw",
+        "control",
+        "ac",
+        "input",
+        "in",
+        "pin",
+        "avg",
+        "average",
     )
-)  # fmt: skip
+)
 _AVERAGE = frozenset(("avg", "average", "averaged", "mean"))
 _LONG = frozenset(("minute", "minutes", "hour", "hourly", "hours", "day", "daily", "week"))
 _NODE = frozenset(("node", "blade", "sled"))
@@ -41,11 +58,33 @@ _SUPPLY = frozenset(("ps", "psu", "pw", "pmb", "pmbus", "supply"))
 _DIRECT_INPUT = frozenset(("input", "vin"))
 _NO_MEAN = frozenset(
     (
-        "max", "maximum", "min", "minimum", "peak", "highest", "lowest", "limit", "cap", "capacity",
-        "rated", "allocated", "requested", "available", "budget", "threshold", "thresholds",
-        "target", "headroom", "tdp", "lifetime", "factor", "apparent", "reactive", "calibration",
+        "max",
+        "maximum",
+        "min",
+        "minimum",
+        "peak",
+        "highest",
+        "lowest",
+        "limit",
+        "cap",
+        "capacity",
+        "rated",
+        "allocated",
+        "requested",
+        "available",
+        "budget",
+        "threshold",
+        "thresholds",
+        "target",
+        "headroom",
+        "tdp",
+        "lifetime",
+        "factor",
+        "apparent",
+        "reactive",
+        "calibration",
     )
-)  # fmt: skip
+)
 """In the name of a limit, of an extreme, or of another quantity."""
 # A rail: its regulator's output has a voltage for a name.
 _VOLTAGE = re.compile(r"[0-9]v(?![a-z])", re.I)
