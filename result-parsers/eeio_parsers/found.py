@@ -51,10 +51,15 @@ class FoundPhase:
     def checked(self) -> "FoundPhase":
         """Itself. Raises LimitError if a figure is out of range."""
         for quantity, name in (
-            (q.BANDWIDTH, "bandwidth_bytes_per_s"), (q.RATE, "iops"), (q.SIZE, "bytes"),
-            (q.DURATION, "runtime_s"), (q.REQUEST_SIZE, "request_bytes"), (q.COUNT, "iodepth"),
-            (q.REQUEST_SIZE, "jobs"), (q.COUNT, "nodes"),  # the limit of a record's processes
-        ):  # fmt: skip
+            (q.BANDWIDTH, "bandwidth_bytes_per_s"),
+            (q.RATE, "iops"),
+            (q.SIZE, "bytes"),
+            (q.DURATION, "runtime_s"),
+            (q.REQUEST_SIZE, "request_bytes"),
+            (q.COUNT, "iodepth"),
+            (q.REQUEST_SIZE, "jobs"),
+            (q.COUNT, "nodes"),  # the limit of a record's processes
+        ):
             value = getattr(self, name)
             if value is not None:
                 quantity.checked(value, name)
@@ -163,8 +168,10 @@ def added(jobs: Sequence[FoundPhase], name: str) -> FoundPhase:
     return replace(
         first,
         name=name,
-        **{one: same(one) for one in ("access_pattern", "request_bytes", "direct", "iodepth",
-                                      "engine", "nodes")},
+        **{
+            one: same(one)
+            for one in ("access_pattern", "request_bytes", "direct", "iodepth", "engine", "nodes")
+        },
         jobs=total("jobs"),
         bandwidth_bytes_per_s=rate("bandwidth_bytes_per_s"),
         iops=rate("iops"),
@@ -174,7 +181,7 @@ def added(jobs: Sequence[FoundPhase], name: str) -> FoundPhase:
         metrics={},
         options=options,
         error=next((job.error for job in jobs if job.error), None),
-    )  # fmt: skip
+    )
 
 
 def groups(phases: Iterable[tuple[str, FoundPhase]]) -> tuple[FoundPhase, ...]:
@@ -248,8 +255,9 @@ def local_date(text: str) -> str | None:
     if found is None:
         return None
     try:
-        date = datetime.strptime(f"{found[1]} {found[2]} {found[5]} {found[3]}",
-                                 "%b %d %Y %H:%M:%S")  # fmt: skip
+        date = datetime.strptime(
+            f"{found[1]} {found[2]} {found[5]} {found[3]}", "%b %d %Y %H:%M:%S"
+        )
     except ValueError:
         return None
     zone = "+00:00" if found[4] in ("UTC", "GMT") else ""
@@ -299,8 +307,11 @@ def complete(found: list[FoundReport], lost: Sequence[ToolOutputError]) -> Itera
     or of a log that was ended early, are whole. Raises the first error if there are no others."""
     if lost and not found:
         raise lost[0]
-    notes = (f"{len(lost)} other reports of the file are not read, the first: {lost[0]}",
-             ) if lost else ()  # fmt: skip
+    notes = (
+        (f"{len(lost)} other reports of the file are not read, the first: {lost[0]}",)
+        if lost
+        else ()
+    )
     yield from (replace(report, notes=(*report.notes, *notes)) for report in found)
 
 

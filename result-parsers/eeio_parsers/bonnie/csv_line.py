@@ -14,9 +14,13 @@ BEGIN = re.compile(
 )
 TESTS = ("character write", "write", "rewrite", "character read", "read", "seeks")
 FILE_TESTS = (
-    "sequential create", "sequential stat", "sequential delete", "random create", "random stat",
+    "sequential create",
+    "sequential stat",
+    "sequential delete",
+    "random create",
+    "random stat",
     "random delete",
-)  # fmt: skip
+)
 TOO_FAST = "+++++"
 """In place of a rate: the test was over in less than half a second."""
 _FIRST_RATE = {48: 7, 50: 9}

@@ -22,9 +22,13 @@ from eeio_parsers.found import (
 from eeio_parsers.rules import Rules
 
 _OPERATIONS = {
-    "character write": "write", "write": "write", "rewrite": "mixed", "character read": "read",
-    "read": "read", "seeks": "mixed",
-}  # fmt: skip
+    "character write": "write",
+    "write": "write",
+    "rewrite": "mixed",
+    "character read": "read",
+    "read": "read",
+    "seeks": "mixed",
+}
 _OF_CHUNKS = ("write", "rewrite", "read")
 
 

@@ -30,8 +30,10 @@ def read_text(text: str) -> Iterator[FoundReport]:
     yield FoundReport(
         (
             FoundPhase(
-                name="BT-IO", operation="write",
-                options={} if kind is None else {"class": kind[1]}, access_pattern="strided",
+                name="BT-IO",
+                operation="write",
+                options={} if kind is None else {"class": kind[1]},
+                access_pattern="strided",
                 bandwidth_bytes_per_s=figure(rate[1]) * 1e6,
                 bytes=round(figure(moved[1]) * 1e6) if moved else None,
                 runtime_s=figure(seconds[1]) if seconds else None,
@@ -39,7 +41,7 @@ def read_text(text: str) -> Iterator[FoundReport]:
             ),
         ),
         version[1] if version else None,
-    )  # fmt: skip
+    )
 
 
 RULES = {"npb-btio": Rules(level="library")}

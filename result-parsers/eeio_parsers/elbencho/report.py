@@ -24,10 +24,30 @@ _MOVES = {"WRITE": "write", "READ": "read"}
 _PASSED_OVER = ("SYNC", "DROPCACHE", "DROPCACHES")
 """Phases that move nothing."""
 _METADATA = (
-    "MKDIRS", "MKBUCKETS", "RMFILES", "RMOBJECTS", "RMDIRS", "RMBUCKETS", "STAT", "HEADOBJ",
-    "STATDIRS", "LISTOBJ", "LISTOBJ_P", "MULTIDEL", "PUTOBJACL", "GETOBJACL", "PUTBACL", "GETBACL",
-    "MPUCOMPL", "GETOBJMD", "PUTOBJMD", "DELOBJMD", "GETBUCKETMD", "PUTBUCKETMD", "DELBUCKETMD",
-)  # fmt: skip
+    "MKDIRS",
+    "MKBUCKETS",
+    "RMFILES",
+    "RMOBJECTS",
+    "RMDIRS",
+    "RMBUCKETS",
+    "STAT",
+    "HEADOBJ",
+    "STATDIRS",
+    "LISTOBJ",
+    "LISTOBJ_P",
+    "MULTIDEL",
+    "PUTOBJACL",
+    "GETOBJACL",
+    "PUTBACL",
+    "GETBACL",
+    "MPUCOMPL",
+    "GETOBJMD",
+    "PUTOBJMD",
+    "DELOBJMD",
+    "GETBUCKETMD",
+    "PUTBUCKETMD",
+    "DELBUCKETMD",
+)
 """The names of elbencho's other phases (source/Common.h of 3.1)."""
 
 
@@ -150,9 +170,11 @@ def _iso(text: str | None) -> str | None:
 
 
 _JSON_NAMES = {
-    "block_size": "block size", "random_offsets": "random", "direct_io": "direct io",
+    "block_size": "block size",
+    "random_offsets": "random",
+    "direct_io": "direct io",
     "io_depth": "iodepth",
-}  # fmt: skip
+}
 """Settings in the JSON that have another name in the CSV."""
 
 

@@ -31,24 +31,28 @@ _BEGIN = re.compile(r"^fio-\d", re.M)
 _CLIENT = re.compile(r"^hostname=([^,\n]{1,80}),[^\n]* fio=fio-(\S+?),", re.M)
 _HEADER = re.compile(
     r"^(?P<name>.{1,200}?): \(g=(?P<group>\d{1,20})\): rw=(?P<rw>\w{1,80}), bs=(?P<bs>.{1,120}?)"
-    r",? ioengine=(?P<engine>[\w./-]+), iodepth=(?P<depth>\d{1,20})", re.M,
-)  # fmt: skip
+    r",? ioengine=(?P<engine>[\w./-]+), iodepth=(?P<depth>\d{1,20})",
+    re.M,
+)
 _ENTRY = re.compile(
     r"^(?P<name>.{0,200}?): \(groupid=(?P<group>\d{1,20}), jobs=(?P<jobs>\d{1,20})\): "
-    r"err=\s{0,99}(?P<err>-?\d{1,20})(?P<rest>[^\n]*)", re.M,
-)  # fmt: skip
+    r"err=\s{0,99}(?P<err>-?\d{1,20})(?P<rest>[^\n]*)",
+    re.M,
+)
 _BEGINNING = r"^\s{0,99}(read|write|trim|mixed)\s{0,99}:\s{0,99}"
 _FIGURE = r"\d[\d.]{0,30}(?:\w{0,9}| B)"
 _OLD = re.compile(
     rf"{_BEGINNING}io=(?P<io>{_FIGURE}), bw=(?P<bw>{_FIGURE})/s, "
-    rf"iops=(?P<iops>{_FIGURE})\s{{0,99}}, runt=\s{{0,99}}(?P<ms>\d{{1,20}})\s{{0,99}}msec", re.M,
-)  # fmt: skip
+    rf"iops=(?P<iops>{_FIGURE})\s{{0,99}}, runt=\s{{0,99}}(?P<ms>\d{{1,20}})\s{{0,99}}msec",
+    re.M,
+)
 _NEW = re.compile(
     # Without `/s` in the lines of a client.
     rf"{_BEGINNING}IOPS=(?P<iops>{_FIGURE}), BW=(?P<bw>{_FIGURE})(?:/s)? "
     rf"\((?P<si>{_FIGURE})(?:/s)?\)"
-    rf"\s{{0,99}}\((?P<io>{_FIGURE})/(?P<ms>\d{{1,20}})msec\)", re.M,
-)  # fmt: skip
+    rf"\s{{0,99}}\((?P<io>{_FIGURE})/(?P<ms>\d{{1,20}})msec\)",
+    re.M,
+)
 _STATUS = re.compile(r"^Run status group|^Disk stats", re.M)
 
 
@@ -127,8 +131,9 @@ def _is_same_run(part: _Part, above: _Part) -> bool:
 
 _MARKS = re.compile(
     rf"(?P<banner>{_BEGIN.pattern})|(?P<settings>{_HEADER.pattern.replace('?P<', '?P<s_')})"
-    rf"|(?P<entry>{_ENTRY.pattern.replace('?P<', '?P<e_')})|(?P<status>^Run status group 0\b)", re.M
-)  # fmt: skip
+    rf"|(?P<entry>{_ENTRY.pattern.replace('?P<', '?P<e_')})|(?P<status>^Run status group 0\b)",
+    re.M,
+)
 
 
 def _begins(text: str) -> Iterator[int]:
@@ -157,8 +162,9 @@ def _begins(text: str) -> Iterator[int]:
             grouped.add(key)
 
 
-_PROCESS = re.compile(r"^[^\n]{0,200}?: \(groupid=\d{1,20}, jobs=\d{1,20}\): err=[^\n]*? (pid=\d+)",
-                      re.M)  # fmt: skip
+_PROCESS = re.compile(
+    r"^[^\n]{0,200}?: \(groupid=\d{1,20}, jobs=\d{1,20}\): err=[^\n]*? (pid=\d+)", re.M
+)
 
 
 def _process(report: str) -> str | None:
@@ -406,11 +412,16 @@ def read_rates(text: str) -> Iterator[FoundReport]:
         if not jobs or line[1] in directions or text[end : line.start()].strip():
             jobs.append([])
         end, moved, runtime_s = line.end(), size(line["io"]), int(line["ms"]) / 1000
-        jobs[-1].append(FoundPhase(
-            name="job", operation=line[1],
-            bandwidth_bytes_per_s=_rate(line, KIB, moved, runtime_s, None),
-            iops=_scaled(line["iops"]), bytes=moved, runtime_s=runtime_s,
-        ))  # fmt: skip
+        jobs[-1].append(
+            FoundPhase(
+                name="job",
+                operation=line[1],
+                bandwidth_bytes_per_s=_rate(line, KIB, moved, runtime_s, None),
+                iops=_scaled(line["iops"]),
+                bytes=moved,
+                runtime_s=runtime_s,
+            )
+        )
     note = "only the rates of its jobs are in the file: no settings"
     yield from (FoundReport(tuple(phases), notes=(note,)) for phases in jobs)
 
@@ -430,11 +441,7 @@ def _header(headers: list[dict[str, str]], entry: re.Match[str]) -> dict[str, st
     if int(entry["jobs"]) == 1 and named:
         same = named
     keys = ("rw", "bs", "engine", "depth")
-    return {
-        key: values.pop()
-        for key in keys
-        if len(values := {h[key] for h in same}) == 1
-    }  # fmt: skip
+    return {key: values.pop() for key in keys if len(values := {h[key] for h in same}) == 1}
 
 
 _ISSUED = re.compile(
@@ -626,8 +633,9 @@ def _text_latencies(block: str, requests: int | None) -> dict[str, float]:
     for name, unit, mean in re.findall(
         r"^\s{1,99}(slat|clat|lat) \((nsec|usec|msec)\)\s{0,99}: min=[^,\n]+, max=[^,\n]+, "
         r"avg=\s{0,99}([\d.]{1,30})",
-        block, re.M,
-    ):  # fmt: skip
+        block,
+        re.M,
+    ):
         kind = {"slat": "submission", "clat": "completion", "lat": "total"}[name]
         metric = f"latency_{kind}_mean_s"
         if metric in found:

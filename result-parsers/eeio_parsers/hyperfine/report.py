@@ -22,8 +22,9 @@ _SPAN = r"\s{1,9}([\d.]{1,20}) (µs|ms|s|h)"
 TIMES = re.compile(r"^[ \t]{1,99}Time \((?:mean ± σ|abs ≡)\):", re.M)
 _TIME_LINE = re.compile(
     rf"^\s{{1,99}}Time \((?:mean ± σ|abs ≡)\):{_SPAN}(?: ±{_SPAN})?"
-    rf"(?:\s{{1,9}}\[User:{_SPAN}, System:{_SPAN}\])?", re.M,
-)  # fmt: skip
+    rf"(?:\s{{1,9}}\[User:{_SPAN}, System:{_SPAN}\])?",
+    re.M,
+)
 _RANGE_LINE = re.compile(rf"^\s{{1,99}}Range \(min … max\):{_SPAN} …{_SPAN}", re.M)
 
 
@@ -47,9 +48,11 @@ def read_text(text: str) -> Iterator[FoundReport]:
             raise none_found("hyperfine", "a benchmark without its mean time: it was ended before")
         name = command[1].strip()[:200] if command else "hyperfine"
         phase = FoundPhase(
-            name=name, operation=None, runtime_s=found["mean"],
+            name=name,
+            operation=None,
+            runtime_s=found["mean"],
             metrics={f"time_{name}_s": value for name, value in found.items()},
-        )  # fmt: skip
+        )
         yield FoundReport((phase,), begins_at=begin)
 
 
@@ -59,15 +62,19 @@ def read_json(text: str) -> Iterator[FoundReport]:
         results = json_of(text)["results"]
         phases = tuple(
             FoundPhase(
-                name=str(one["command"])[:200], operation=None, group=str(place),
+                name=str(one["command"])[:200],
+                operation=None,
+                group=str(place),
                 runtime_s=figure(one["mean"]),
-                metrics={f"time_{name}_s": figure(one[name]) for name in
-                         ("mean", "stddev", "median", "user", "system", "min", "max")
-                         if one.get(name) is not None},
+                metrics={
+                    f"time_{name}_s": figure(one[name])
+                    for name in ("mean", "stddev", "median", "user", "system", "min", "max")
+                    if one.get(name) is not None
+                },
                 error=_failed(one.get("exit_codes", ())),
             )
             for place, one in enumerate(results)
-        )  # fmt: skip
+        )
     except (ValueError, KeyError, TypeError) as error:
         raise none_found("hyperfine", f"the JSON is damaged or cut off: {error!r:.80}") from error
     yield FoundReport(phases)
@@ -87,8 +94,9 @@ MARKDOWN = re.compile(
     r"^\| {1,99}Command {1,999}\|(?: [^|\n]{1,99} \|){0,9} {1,99}Mean \[(ms|s)\] {1,99}\| {1,99}"
     # Older versions have one column for both.
     r"(?:Min \[\1\] {1,99}\| {1,99}Max|Min…Max) \[\1\] {1,99}\|"
-    r"(?: {1,99}Relative {1,99}\|)?[ \t]*$", re.M,
-)  # fmt: skip
+    r"(?: {1,99}Relative {1,99}\|)?[ \t]*$",
+    re.M,
+)
 
 
 def read_markdown(text: str) -> Iterator[FoundReport]:
@@ -110,12 +118,16 @@ def read_markdown(text: str) -> Iterator[FoundReport]:
             mean, _, deviation = row["Mean"].partition(" ± ")
             found = {"mean": mean, "stddev": deviation, "min": row["Min"], "max": row["Max"]}
             known = ("Command", "Mean", "Min", "Max", "Relative")
-            phases.append(FoundPhase(
-                name=row["Command"].strip("`").replace("\\|", "|")[:200], operation=None,
-                group=str(len(phases)), runtime_s=figure(mean) * unit_s,
-                metrics={f"time_{k}_s": figure(v) * unit_s for k, v in found.items() if v},
-                options={k: v for k, v in row.items() if k not in known},
-            ))  # fmt: skip
+            phases.append(
+                FoundPhase(
+                    name=row["Command"].strip("`").replace("\\|", "|")[:200],
+                    operation=None,
+                    group=str(len(phases)),
+                    runtime_s=figure(mean) * unit_s,
+                    metrics={f"time_{k}_s": figure(v) * unit_s for k, v in found.items() if v},
+                    options={k: v for k, v in row.items() if k not in known},
+                )
+            )
         if not phases:
             raise none_found("hyperfine", "its table has no row")
         yield FoundReport(tuple(phases), begins_at=begin)
@@ -128,8 +140,9 @@ def _cells(line: str) -> list[str]:
 CSV = re.compile(
     r"^command {0,999},"
     + " {0,99},".join(("mean", "stddev", "median", "user", "system", "min", "max"))
-    + r" {0,99}(?:,|\r?$)", re.M,
-)  # fmt: skip
+    + r" {0,99}(?:,|\r?$)",
+    re.M,
+)
 
 
 def read_csv(text: str) -> Iterator[FoundReport]:
@@ -142,12 +155,16 @@ def read_csv(text: str) -> Iterator[FoundReport]:
         if None in cells or None in cells.values():
             raise none_found("hyperfine", "cut off in a row of its CSV")
         row = {name.strip(): cell.strip() for name, cell in cells.items()}
-        phases.append(FoundPhase(
-            name=row["command"][:200], operation=None, group=str(place),
-            runtime_s=figure(row["mean"]),
-            metrics={f"time_{name}_s": figure(row[name]) for name in times if row[name]},
-            options={k: v for k, v in row.items() if k not in ("command", *times)},
-        ))  # fmt: skip
+        phases.append(
+            FoundPhase(
+                name=row["command"][:200],
+                operation=None,
+                group=str(place),
+                runtime_s=figure(row["mean"]),
+                metrics={f"time_{name}_s": figure(row[name]) for name in times if row[name]},
+                options={k: v for k, v in row.items() if k not in ("command", *times)},
+            )
+        )
     if not phases:
         raise none_found("hyperfine", "its CSV has no row")
     yield FoundReport(tuple(phases))

@@ -37,10 +37,19 @@ VALID_STONEWALL_S = 300
 NOT_VALID = "not a valid IO500 run"
 SCORE, DEBUG_SCORE = "io500_score", "io500_debug_score"
 SCORED = (
-    "ior-easy-write", "mdtest-easy-write", "ior-hard-write", "mdtest-hard-write", "find",
-    "ior-easy-read", "mdtest-easy-stat", "ior-hard-read", "mdtest-hard-stat",
-    "mdtest-easy-delete", "mdtest-hard-read", "mdtest-hard-delete",
-)  # fmt: skip
+    "ior-easy-write",
+    "mdtest-easy-write",
+    "ior-hard-write",
+    "mdtest-hard-write",
+    "find",
+    "ior-easy-read",
+    "mdtest-easy-stat",
+    "ior-hard-read",
+    "mdtest-hard-stat",
+    "mdtest-easy-delete",
+    "mdtest-hard-read",
+    "mdtest-hard-delete",
+)
 """The phases of which the score is made."""
 
 RESULT = re.compile(
@@ -127,9 +136,10 @@ def _phases(
     }
     # `timestamp` is no I/O; a phase with run = FALSE has no score and takes no time.
     ran = [
-        s for s in sections.values()
+        s
+        for s in sections.values()
         if "score" in s.values and (s.score > 0 or s.lasted_s > _NOTHING_S)
-    ]  # fmt: skip
+    ]
     if missing := [section.name for section in ran if section.name not in lines]:
         raise ToolOutputError(f"{source}: cut off: no line of {', '.join(missing)}")
     if not ran:
@@ -202,12 +212,19 @@ def _phase(
     if unit != "GiB/s":
         moves = name in ("mdtest-hard-write", "mdtest-hard-read")
         return PhaseResult(
-            name=name, operation="metadata", spatiality="none", request_size_bytes=None,
-            bytes_moved=None if moves else 0, bandwidth_bytes_per_s=None,
-            start_s=window.start_s, end_s=window.end_s, window_source=window.source,
-            metrics=_rates(capture, name, 1000 * score) if score > 0 else {}, invalid=invalid,
+            name=name,
+            operation="metadata",
+            spatiality="none",
+            request_size_bytes=None,
+            bytes_moved=None if moves else 0,
+            bandwidth_bytes_per_s=None,
+            start_s=window.start_s,
+            end_s=window.end_s,
+            window_source=window.source,
+            metrics=_rates(capture, name, 1000 * score) if score > 0 else {},
+            invalid=invalid,
             edges_unsure_s=window.unsure_s,
-        )  # fmt: skip
+        )
     report = capture.text(f"{FOLDER}/{name}.txt")
     row = _ROW.search(report)
     if row is None:

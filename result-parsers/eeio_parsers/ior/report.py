@@ -214,13 +214,17 @@ def _phase_of_row(
 
 
 _TEXT_TIMES = {
-    "Latency(s)": "latency_mean_s", "open(s)": "open_s", "wr/rd(s)": "transfer_s",
+    "Latency(s)": "latency_mean_s",
+    "open(s)": "open_s",
+    "wr/rd(s)": "transfer_s",
     "close(s)": "close_s",
-}  # fmt: skip
+}
 _JSON_TIMES = {
-    "latency": "latency_mean_s", "openTime": "open_s", "wrRdTime": "transfer_s",
+    "latency": "latency_mean_s",
+    "openTime": "open_s",
+    "wrRdTime": "transfer_s",
     "closeTime": "close_s",
-}  # fmt: skip
+}
 """Requests per second are of `transfer_s`, the bandwidth is of the total time."""
 
 
@@ -288,7 +292,7 @@ SUMMARY = re.compile(
 _SUMMARY_ROW = re.compile(r"^(?:write|read)[ \t]{1,99}(?=[\d.])[^\n]*$", re.M)
 _SUMMARY_NAMES = frozenset(
     ("Mean(MiB)", "Mean(s)", "#Tasks", "tPN", "reps", "fPP", "segcnt", "blksiz", "xsize", "API")
-)  # fmt: skip
+)
 
 
 def summary(text: str) -> tuple[list[dict[str, str]], bool]:
@@ -320,11 +324,12 @@ def _only_iops(phase: FoundPhase, rows: Sequence[Mapping[str, str]]) -> float | 
     if not abs(phase.metrics.get("transfer_s", 0.0) - total_s) < 0.01 * total_s:
         return None
     found = {
-        row.get("Mean(OPs)") for row in rows
+        row.get("Mean(OPs)")
+        for row in rows
         if (row["Operation"], row["reps"]) == (phase.operation, "1")
         and count(row["xsize"]) == phase.request_bytes
         and _same_rate(phase.bandwidth_bytes_per_s or 0.0, (number(row["Mean(MiB)"]) or 0.0) * MIB)
-    }  # fmt: skip
+    }
     return number(found.pop()) or None if len(found) == 1 else None
 
 
@@ -374,21 +379,31 @@ def _mean(row: Mapping[str, str]) -> FoundPhase:
         iops=number(row.get("Mean(OPs)")) or None,
         bytes=tasks * segments * block if tasks and segments and block else None,
         runtime_s=figure(row["Mean(s)"]),
-        options={"access": "single-shared-file" if row["fPP"] == "0" else "file-per-process",
-                 "tasks per node": row["tPN"], "blocksize": row["blksiz"],
-                 "segments": row["segcnt"], "repetitions": row["reps"]},
-    )  # fmt: skip
+        options={
+            "access": "single-shared-file" if row["fPP"] == "0" else "file-per-process",
+            "tasks per node": row["tPN"],
+            "blocksize": row["blksiz"],
+            "segments": row["segcnt"],
+            "repetitions": row["reps"],
+        },
+    )
 
 
 def _repetitions(mean: FoundPhase, above: Sequence[FoundPhase]) -> list[FoundPhase]:
     """Those that a row of the summary is the mean of, with its settings; none if that is not
     certain."""
     own = [
-        replace(one, request_bytes=mean.request_bytes, jobs=mean.jobs, engine=mean.engine,
-                options=mean.options, bytes=one.bytes or _unless_ended(mean.bytes, one))
+        replace(
+            one,
+            request_bytes=mean.request_bytes,
+            jobs=mean.jobs,
+            engine=mean.engine,
+            options=mean.options,
+            bytes=one.bytes or _unless_ended(mean.bytes, one),
+        )
         for one in above
         if one.operation == mean.operation and one.request_bytes in (None, mean.request_bytes)
-    ]  # fmt: skip
+    ]
     rates = [one.bandwidth_bytes_per_s or 0.0 for one in own]
     complete = own and len(own) == count(mean.options["repetitions"])
     rate = mean.bandwidth_bytes_per_s or 0.0
@@ -404,9 +419,18 @@ def _unless_ended(planned: int | None, phase: FoundPhase) -> int | None:
 
 
 _FACTORS = (
-    "access", "type", "ordering inter file", "ordering inter-file", "blocksize", "segments",
-    "segmentcount", "aggregate filesize", "clients", "tasks", "nodes",
-)  # fmt: skip
+    "access",
+    "type",
+    "ordering inter file",
+    "ordering inter-file",
+    "blocksize",
+    "segments",
+    "segmentcount",
+    "aggregate filesize",
+    "clients",
+    "tasks",
+    "nodes",
+)
 
 
 def _options(settings: Mapping[str, str], part: str) -> dict[str, str]:
@@ -463,16 +487,22 @@ def read_json(text: str) -> Iterator[FoundReport]:
         for test in body["tests"]:
             options = {str(k).lower(): str(v) for k, v in test.get("Options", {}).items()}
             options |= {str(k).lower(): str(v) for k, v in test.get("Parameters", {}).items()}
-            rows = [row for group in test["Results"] for row in
-                    (group if isinstance(group, list) else [group])]  # fmt: skip
+            rows = [
+                row
+                for group in test["Results"]
+                for row in (group if isinstance(group, list) else [group])
+            ]
             phases = tuple(
                 _json_phase(row, options, str(place), str(body.get("Command line", "")))
                 for place, row in enumerate(rows)
                 if row.get("access") in ("read", "write")
-            )  # fmt: skip
+            )
             host = str(body.get("Machine", "")).split(" ")
-            yield FoundReport(phases, str(body.get("Version", "")).removeprefix("IOR-") or None,
-                              host[1] if len(host) > 1 else None)  # fmt: skip
+            yield FoundReport(
+                phases,
+                str(body.get("Version", "")).removeprefix("IOR-") or None,
+                host[1] if len(host) > 1 else None,
+            )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise none_found("IOR", f"the JSON is damaged or cut off: {error!r:.120}") from error
 
@@ -489,8 +519,9 @@ def _json_phase(
     return FoundPhase(
         name=row["access"],
         operation=row["access"],
-        access_pattern="random" if options.get("randomoffset", "0") not in ("0", "false") else
-        _pattern({"ordering in a file": "sequential", **options}),
+        access_pattern="random"
+        if options.get("randomoffset", "0") not in ("0", "false")
+        else _pattern({"ordering in a file": "sequential", **options}),
         group=str(row.get("iteration", row.get("iter", place))),
         request_bytes=_kib(row.get("xferKiB")),
         direct=_direct(
@@ -505,7 +536,7 @@ def _json_phase(
         runtime_s=total,
         metrics=_metrics(row, _JSON_TIMES),
         options={k: v for k, v in options.items() if k not in _VOLATILE},
-    )  # fmt: skip
+    )
 
 
 def _moved(options: Mapping[str, str]) -> int | None:

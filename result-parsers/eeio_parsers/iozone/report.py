@@ -23,16 +23,20 @@ _TABLE = re.compile(
 )
 _PART = re.compile(
     rf"{_TABLE.pattern}"
-    r"|^[ \t]{0,99}Children see throughput for[ \t]{1,99}\d{1,9}[ \t]{1,99}initial writers", re.M
-)  # fmt: skip
+    r"|^[ \t]{0,99}Children see throughput for[ \t]{1,99}\d{1,9}[ \t]{1,99}initial writers",
+    re.M,
+)
 _TESTS = re.compile(r"\A(?=[\s\S]*?^[ \t]{0,99}Children see throughput for)", re.M)
 TEXT = re.compile(
     f"{_BEGIN.pattern}|{_PART.pattern}|^[ \\t]{{0,99}}Children see throughput for[ \\t]",
     re.M,
 )
-_CHILDREN = re.compile(r"^\s{0,99}Children see throughput for\s{1,99}(\d{1,20})\s{1,99}"
-                       r"([\w -]{1,80}?)[ \t]{0,99}=\s{0,99}([\d.]{1,30}) "
-                       r"[kK]B(?:ytes)?/sec", re.M)  # fmt: skip
+_CHILDREN = re.compile(
+    r"^\s{0,99}Children see throughput for\s{1,99}(\d{1,20})\s{1,99}"
+    r"([\w -]{1,80}?)[ \t]{0,99}=\s{0,99}([\d.]{1,30}) "
+    r"[kK]B(?:ytes)?/sec",
+    re.M,
+)
 
 
 def read_text(text: str) -> Iterator[FoundReport]:
@@ -71,8 +75,9 @@ def _is_direct(part: str, command: Sequence[str]) -> bool | None:
 
 _SETTINGS = re.compile(
     r"^[ \t]{0,99}(?:Run began: |O_DIRECT feature enabled|Auto Mode$|File size set to \d"
-    r"|Record Size \d|Command line used: )", re.M
-)  # fmt: skip
+    r"|Record Size \d|Command line used: )",
+    re.M,
+)
 
 
 def _parts(text: str) -> Iterator[tuple[str, int]]:

@@ -22,23 +22,39 @@ def read_text(text: str) -> Iterator[FoundReport]:
     phases: list[FoundPhase] = []
     written = re.search(r"^File \S{1,300} write bandwidth:\s{0,99}([\d.]{1,30}) KB/sec", text, re.M)
     if written:
-        phases.append(FoundPhase(
-            name="write bandwidth", operation="write", access_pattern="sequential",
-            bandwidth_bytes_per_s=figure(written[1]) * 1000,
-        ))  # fmt: skip
+        phases.append(
+            FoundPhase(
+                name="write bandwidth",
+                operation="write",
+                access_pattern="sequential",
+                bandwidth_bytes_per_s=figure(written[1]) * 1000,
+            )
+        )
     tables = r'^"([^"\n]*(?:read|Mmap|open2close)[^"\n]*)\n((?:[\d.]{1,30} [\d.]{1,30}\n)+)'
     for title, rows in re.findall(tables, text, re.M):
         for place, (megabytes, rate) in enumerate(re.findall(r"([\d.]{1,30}) ([\d.]{1,30})", rows)):
             # Sizes above 1 MB have two decimals: they are powers of 2, or not known.
             moved: int | None = round(figure(megabytes) * 1e6)
             if "." in megabytes and len(megabytes.partition(".")[2]) < 6:
-                moved = next((n for n in map((1).__lshift__, range(20, 50))
-                              if f"{n / 1e6:.2f}" == megabytes), None)  # fmt: skip
-            phases.append(FoundPhase(
-                name=title.strip(), operation="read", access_pattern="sequential",
-                group=str(place), bytes=moved, bandwidth_bytes_per_s=figure(rate) * 1e6,
-                options={"size": f"{megabytes} MB"},
-            ))  # fmt: skip
+                moved = next(
+                    (
+                        n
+                        for n in map((1).__lshift__, range(20, 50))
+                        if f"{n / 1e6:.2f}" == megabytes
+                    ),
+                    None,
+                )
+            phases.append(
+                FoundPhase(
+                    name=title.strip(),
+                    operation="read",
+                    access_pattern="sequential",
+                    group=str(place),
+                    bytes=moved,
+                    bandwidth_bytes_per_s=figure(rate) * 1e6,
+                    options={"size": f"{megabytes} MB"},
+                )
+            )
     if not phases:
         raise none_found("lmbench", "no bandwidth of files in it; its other figures are no I/O")
     version = re.match(r"\[lmbench([\d.]{1,30})", head[0]) if head else None
@@ -72,10 +88,14 @@ def read_summary(text: str) -> Iterator[FoundReport]:
                 # A figure that reaches beyond its column has others' digits, or lacks its own.
                 if rate is None or row[begin : begin + 1].strip() or row[end : end + 1].strip():
                     continue
-                phases.append(FoundPhase(
-                    name=name, operation="read", access_pattern="sequential",
-                    bandwidth_bytes_per_s=figure(rate[1]) * (1e9 if rate[2] else 1e6),
-                ))  # fmt: skip
+                phases.append(
+                    FoundPhase(
+                        name=name,
+                        operation="read",
+                        access_pattern="sequential",
+                        bandwidth_bytes_per_s=figure(rate[1]) * (1e9 if rate[2] else 1e6),
+                    )
+                )
             if phases:
                 found = True
                 yield FoundReport(tuple(phases), version, row[: ends[0] + wider].strip() or None)

@@ -48,9 +48,13 @@ def parse(capture: Capture) -> ToolResult:
 
 # Name of a system call in lmbench's summary -> the last word of `lat_syscall`.
 _SIMPLE = {
-    "syscall": "null", "read": "read", "write": "write", "stat": "stat", "fstat": "fstat",
+    "syscall": "null",
+    "read": "read",
+    "write": "write",
+    "stat": "stat",
+    "fstat": "fstat",
     "open/close": "open",
-}  # fmt: skip
+}
 
 
 def parse_results(text: str, source: str = "lmbench's results") -> ToolResult:

@@ -60,14 +60,17 @@ def _phase(
     loops = rest.partition("For loops:")[2].strip()
     return FoundPhase(
         error=None if iops or rate else "vdbench counted no I/O in it",
-        name=name, operation={100.0: "read", 0.0: "write"}.get(round(reads, 6), "mixed"),
-        group=str(place), request_bytes=round(request) or None,
-        bandwidth_bytes_per_s=rate * MIB, iops=iops,
+        name=name,
+        operation={100.0: "read", 0.0: "write"}.get(round(reads, 6), "mixed"),
+        group=str(place),
+        request_bytes=round(request) or None,
+        bandwidth_bytes_per_s=rate * MIB,
+        iops=iops,
         options={"read_share": f"{reads:g} %"}
         | ({"for loops": loops} if loops not in ("", "None") else {}),
         started_utc=started,
         time_source=None if started is None else "vdbench's local time, zone not reported",
-    )  # fmt: skip
+    )
 
 
 def read_text(text: str) -> Iterator[FoundReport]:
@@ -203,9 +206,11 @@ def _reject_parts(files: Sequence[FoundFile]) -> None:
     parts = [file for file in files if file.tool == "vdbench" and file.reports]
     parts.sort(
         key=lambda file: (
-            file.form == "flatfile", -_total_rate(file), file.path.name != "summary.html",
+            file.form == "flatfile",
+            -_total_rate(file),
+            file.path.name != "summary.html",
         )
-    )  # fmt: skip
+    )
     for file in parts:
         kept, of_file = complete.setdefault(file.path.parent, []), _runs(file)
         other = next((runs for runs in kept if runs.contains(of_file)), None)
