@@ -109,11 +109,18 @@ def _latency(name: str) -> Metric:
     key = f"latency_{name}_s"
     shown = {"p999": "p99.9", "p9999": "p99.99"}.get(name, name)
     return Metric(
-        key, shown, 1e-3, lambda observation: _reported_latency(observation, key),
-        better="less", title=f"{shown} (ms)",
-        group="latency", needed=True, compared=name == "p99", json=f"latency_s.{name}",
+        key,
+        shown,
+        1e-3,
+        lambda observation: _reported_latency(observation, key),
+        better="less",
+        title=f"{shown} (ms)",
+        group="latency",
+        needed=True,
+        compared=name == "p99",
+        json=f"latency_s.{name}",
         page={"p99": "essential latency", "p9999": ""}.get(name, "latency"),
-    )  # fmt: skip
+    )
 
 
 def _reported_latency(observation: Observation, key: str) -> Value:

@@ -153,10 +153,14 @@ def _directions(both: Repetitions) -> Iterator[Repetitions]:
         is_plain = both.name == both.first.operation
         name = f"{direction}s" if is_plain else f"{both.name}: {direction}s"
         runs = [
-            replace(run, phases=tuple(_of(phase, direction, name) for phase in run.phases
-                                      if phase.name == both.name))
+            replace(
+                run,
+                phases=tuple(
+                    _of(phase, direction, name) for phase in run.phases if phase.name == both.name
+                ),
+            )
             for run in both.runs
-        ]  # fmt: skip
+        ]
         yield Repetitions(both.campaign, both.experiment, runs, name, is_direction=True)
 
 

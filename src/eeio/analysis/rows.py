@@ -292,8 +292,10 @@ class Row:
         of_domains = self.figures if self.measured is None else self.measured.figures
         of_source, why_of_source = metrics.to_json(metrics.in_rows(of_domain=True), of_domains)
         texts = {
-            "spatiality_seen": self.spatiality_seen, "journal": self.journal, "drive": self.drive,
-        }  # fmt: skip
+            "spatiality_seen": self.spatiality_seen,
+            "journal": self.journal,
+            "drive": self.drive,
+        }
         reasons = why_of_row | why_of_source
         reasons |= {key: of.reason for key, of in texts.items() if isinstance(of, Missing)}
         if self.why_not_durable is not None:

@@ -24,9 +24,17 @@ from eeio.record.windows import GB, window_of
 from eeio.units.sizes import MB
 
 FIGURES = (
-    "duration_s", "cpu_s", "bytes_device_read", "bytes_device_written", "bytes_asked",
-    "memory_peak_bytes", "energy_j", "power_w", "efficiency_bytes_per_j", "durable_s",
-)  # fmt: skip
+    "duration_s",
+    "cpu_s",
+    "bytes_device_read",
+    "bytes_device_written",
+    "bytes_asked",
+    "memory_peak_bytes",
+    "energy_j",
+    "power_w",
+    "efficiency_bytes_per_j",
+    "durable_s",
+)
 """Of one execution of a command; power of the time that the energy is of."""
 _OF_ENERGY = ("energy_j", "power_w", "efficiency_bytes_per_j")
 _COMPARED = ("energy_j", "duration_s", "durable_s", "power_w", "efficiency_bytes_per_j")
@@ -75,9 +83,10 @@ class Bench:
         # More than half of the runs took the same time.
         usual = statistics.median(distances) or statistics.fmean(distances)
         return tuple(
-            time for time, distance in zip(times, distances, strict=True)
+            time
+            for time, distance in zip(times, distances, strict=True)
             if distance > _OUTLIER_DEVIATIONS * usual
-        )  # fmt: skip
+        )
 
     @property
     def missing(self) -> dict[str, str]:
@@ -120,13 +129,16 @@ def benches(campaign: Campaign) -> list[Bench]:
     runs = campaign.runs_by_experiment()
     return [
         replace(
-            _bench(planned.description, dict(planned.experiment.arguments),
-                   runs.get(planned.experiment.id, [])),
+            _bench(
+                planned.description,
+                dict(planned.experiment.arguments),
+                runs.get(planned.experiment.id, []),
+            ),
             text=_text(planned.factors.get("command", '""')),
         )
         for planned in campaign.design.experiments
         if planned.experiment.tool == "command"
-    ]  # fmt: skip
+    ]
 
 
 def _text(factor: str) -> str:
@@ -170,9 +182,13 @@ def _why_not_compared(a: Bench, b: Bench, metric: str) -> str | None:
 
 
 _OF_ALL = (
-    "efficiency_bytes_per_j", "memory_peak_bytes", "durable_s", "bytes_device_read",
-    "bytes_device_written", "bytes_asked",
-)  # fmt: skip
+    "efficiency_bytes_per_j",
+    "memory_peak_bytes",
+    "durable_s",
+    "bytes_device_read",
+    "bytes_device_written",
+    "bytes_asked",
+)
 """A median of some of the repetitions is none of these figures."""
 
 _ANOTHER_DRIVE = Missing(
@@ -230,11 +246,19 @@ def _bench(label: str, arguments: Mapping[str, str], runs: Sequence[Run]) -> Ben
     domain, meter, power_kind = readings[0].key if readings else (None, None, None)
     phases = tuple(each.phase for each in used)
     return Bench(
-        label, parameters, _figures(executed, used), len(used), _exit_codes(phases), domain, meter,
-        phases, _doubts(readings), power_kind,
+        label,
+        parameters,
+        _figures(executed, used),
+        len(used),
+        _exit_codes(phases),
+        domain,
+        meter,
+        phases,
+        _doubts(readings),
+        power_kind,
         next((each.not_durable for each in used if each.not_durable is not None), None),
         tuple(dict.fromkeys(_first_remarks(runs).values())),
-    )  # fmt: skip
+    )
 
 
 def _first_remarks(runs: Sequence[Run]) -> dict[str, str]:

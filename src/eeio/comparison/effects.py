@@ -15,9 +15,17 @@ from eeio.statistics.rank_tests import dunn_p
 from eeio.units.quantities import MOST_UNCERTAIN
 
 FACTORS = (
-    "buffer", "disk", "size", "spatiality", "operation", "frequency", "smt", "turbo", "type",
+    "buffer",
+    "disk",
+    "size",
+    "spatiality",
+    "operation",
+    "frequency",
+    "smt",
+    "turbo",
+    "type",
     "machine",
-)  # fmt: skip
+)
 """Factors with compared levels, in the order of a report."""
 
 
@@ -50,8 +58,9 @@ def effects(
     of_others = [metric for metric in metrics if metric != EFFICIENCY]
     found: list[Effect] = []
     for index, chosen in (
-        (Index(precise), of_others), (Index(map(_with_domain, precise)), of_domain)
-    ):  # fmt: skip
+        (Index(precise), of_others),
+        (Index(map(_with_domain, precise)), of_domain),
+    ):
         for factor in factors if chosen else ():
             found += _effects(index, chosen, factor, adjustment, alpha)
     # By metric, in the order of the report.
@@ -156,10 +165,12 @@ class _Group:
         for n in self._places.get(first, ()):
             for m in self._places.get(second, ()):
                 yield Difference(
-                    self._metric, self._cells[n], self._cells[m],
+                    self._metric,
+                    self._cells[n],
+                    self._cells[m],
                     100.0 * (self._medians[n] / self._medians[m] - 1.0),
                     self._p[min(n, m), max(n, m)],
-                )  # fmt: skip
+                )
 
 
 def _both_ways(
@@ -173,9 +184,14 @@ def _both_ways(
     too_few = sum(d.is_too_small for d in tested)
     return [
         Effect(
-            metric, factor, high, low, len(one_way),
-            sum(d.percent > 0 and d.confirmed(alpha) for d in one_way), too_few,
+            metric,
+            factor,
+            high,
+            low,
+            len(one_way),
+            sum(d.percent > 0 and d.confirmed(alpha) for d in one_way),
+            too_few,
             largest(one_way, alpha),
         )
         for high, low, one_way in ((first, second, tested), (second, first, turned))
-    ]  # fmt: skip
+    ]

@@ -150,9 +150,14 @@ def gate(
     judged = iter(_judged(tested, alpha))
     rows = (untested.get(position) or next(judged) for position in range(len(compared)))
     return Gate(
-        before.name, after.name, metric, share, tuple(rows), detect,
+        before.name,
+        after.name,
+        metric,
+        share,
+        tuple(rows),
+        detect,
         only_after=only(by_what(after.cells), by_what(before.cells)),
-    )  # fmt: skip
+    )
 
 
 def check_shares(metric: str, share: float, detect: float | None) -> None:

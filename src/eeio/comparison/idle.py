@@ -81,10 +81,15 @@ def _rest(by_domain: Mapping[str, IdleBusy]) -> list[IdleBusy]:
     reason = f"system less {', '.join(item.domain for item in parts)}"
     return [
         replace(
-            total, domain="rest", idle_w=idle_w, idle_median_w=None, busy_w=busy_w,
-            extra_w=_less(busy_w, [idle_w]), reason=reason,
+            total,
+            domain="rest",
+            idle_w=idle_w,
+            idle_median_w=None,
+            busy_w=busy_w,
+            extra_w=_less(busy_w, [idle_w]),
+            reason=reason,
         )
-    ]  # fmt: skip
+    ]
 
 
 def _less(total: float | None, parts: Sequence[float | None]) -> float | None:

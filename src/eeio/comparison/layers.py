@@ -36,9 +36,13 @@ _ALIKE = (
 )
 # Arguments that make it another experiment than the layer's plain one.
 _PLAIN = {
-    "iodepth": "1", "engine": "psync", "clients": "1", "collective": "off", "stride": "",
+    "iodepth": "1",
+    "engine": "psync",
+    "clients": "1",
+    "collective": "off",
+    "stride": "",
     "replay": "",
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)

@@ -149,11 +149,13 @@ def _effect(metric: str, names: tuple[str, ...], shared: Sequence[Sequence[Cell]
         for name, mean in zip(names, means, strict=True):
             deviations[name].append(mean - middle)
     return SessionEffect(
-        metric, names, len(shared),
+        metric,
+        names,
+        len(shared),
         math.sqrt(max(0.0, statistics.fmean(between))),
         math.sqrt(statistics.fmean(within)),
         {name: math.expm1(statistics.median(found)) for name, found in deviations.items()},
-    )  # fmt: skip
+    )
 
 
 def _joined(cells: Sequence[Cell]) -> Cell:

@@ -43,8 +43,19 @@ from eeio_power.meters.nvme import read_smart_log
 
 _SECTOR_BYTES = 512  # the unit of the stat file, for any sector size of the device
 _WRAP_BYTES = (1 << 32) * _SECTOR_BYTES
-_OF_32_BITS = ("armv5tel", "armv6l", "armv7l", "armv8l", "i386", "i486", "i586", "i686", "ppc",
-               "mips", "riscv32")  # fmt: skip
+_OF_32_BITS = (
+    "armv5tel",
+    "armv6l",
+    "armv7l",
+    "armv8l",
+    "i386",
+    "i486",
+    "i586",
+    "i686",
+    "ppc",
+    "mips",
+    "riscv32",
+)
 # The device may merge, journal and read ahead, but it cannot move less than requested.
 _DIRECT_SHARE = 0.98
 _BUFFERED_SHARE = 0.90

@@ -177,9 +177,10 @@ def _is_cached(descriptor: int, offset: int) -> bool:
         first = ctypes.c_char.from_buffer(mapped)
         libc = ctypes.CDLL(None, use_errno=True)
         failed = libc.mincore(
-            ctypes.c_void_p(ctypes.addressof(first)), ctypes.c_size_t(mmap.PAGESIZE),
+            ctypes.c_void_p(ctypes.addressof(first)),
+            ctypes.c_size_t(mmap.PAGESIZE),
             ctypes.byref(state),
-        )  # fmt: skip
+        )
         del first  # or the mapping cannot be closed
         if failed:
             raise OSError(ctypes.get_errno(), "mincore")

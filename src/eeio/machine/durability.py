@@ -15,17 +15,38 @@ from eeio.machine.filesystem import (
     options_of,
 )
 
-_WITHOUT_FLUSHES = frozenset((
-    "nobarrier", "barrier=0", "barrier=none", "fsync_mode=nobarrier", "volatile", "fsync=volatile",
-    "journal_flush_disabled",
-))  # fmt: skip
+_WITHOUT_FLUSHES = frozenset(
+    (
+        "nobarrier",
+        "barrier=0",
+        "barrier=none",
+        "fsync_mode=nobarrier",
+        "volatile",
+        "fsync=volatile",
+        "journal_flush_disabled",
+    )
+)
 """Options of mount(8) with which a file system writes, and sends the drive no flush: of ext4, xfs,
 btrfs and f2fs, of overlayfs and bcachefs."""
 
-_FLUSHED_BY_SYNCFS = frozenset((
-    "ext3", "ext4", "xfs", "btrfs", "f2fs", "bcachefs", "nilfs2", "gfs2", "hfsplus", "zfs", "ubifs",
-    "nfs", "nfs4", "ceph",
-))  # fmt: skip
+_FLUSHED_BY_SYNCFS = frozenset(
+    (
+        "ext3",
+        "ext4",
+        "xfs",
+        "btrfs",
+        "f2fs",
+        "bcachefs",
+        "nilfs2",
+        "gfs2",
+        "hfsplus",
+        "zfs",
+        "ubifs",
+        "nfs",
+        "nfs4",
+        "ceph",
+    )
+)
 """File systems with a sync_fs that sends the drive a flush, by the kernel's sources, or that waits
 until the server has one (the COMMIT of NFS). Those of vfat, exfat, ntfs3 and udf write the data,
 and send none. cifs, ecryptfs, vmhgfs and orangefs have no sync_fs."""

@@ -16,10 +16,22 @@ IN_MEMORY = frozenset({"tmpfs", "ramfs", "devtmpfs"})
 # File systems in memory, or without storage: no I/O cost to measure.
 WITHOUT_STORAGE = frozenset(
     {
-        "tmpfs", "ramfs", "devtmpfs", "overlay", "fuse.fuse-overlayfs", "aufs", "squashfs", "proc",
-        "sysfs", "devpts", "cgroup", "cgroup2", "tracefs", "debugfs",
+        "tmpfs",
+        "ramfs",
+        "devtmpfs",
+        "overlay",
+        "fuse.fuse-overlayfs",
+        "aufs",
+        "squashfs",
+        "proc",
+        "sysfs",
+        "devpts",
+        "cgroup",
+        "cgroup2",
+        "tracefs",
+        "debugfs",
     }
-)  # fmt: skip
+)
 
 # Why no device of this machine counts the bytes of these, and the consequences.
 _WHY = tuple(
@@ -27,19 +39,27 @@ _WHY = tuple(
     for pattern, reason in (
         (r"(ubifs|jffs2|yaffs)", "its flash is no block device: the kernel counts no bytes of it"),
         (r"zfs$", "its pool has the devices, and its cache (ARC) may answer reads"),
-        (r"(nfs|cifs|smb|ceph|glusterfs|lustre|beegfs|afs|gpfs|wekafs|pvfs2|orangefs|panfs)", "its "
-         "server has the devices, and its "
-         "caches may answer"),
+        (
+            r"(nfs|cifs|smb|ceph|glusterfs|lustre|beegfs|afs|gpfs|wekafs|pvfs2|orangefs|panfs)",
+            "its server has the devices, and its caches may answer",
+        ),
         (r"(9p|virtiofs)", "the host has the devices, and its caches may answer"),
         (r"(overlay|aufs|fuse)", "the file system below it has the devices"),
     )
-)  # fmt: skip
+)
 
 # Of a drive, in its folder of /sys/block: whichever of these there are.
 _IDENTIFYING = (
-    "wwid", "device/wwid", "device/serial", "device/cid", "device/model", "serial", "dm/uuid",
-    "md/uuid", "loop/backing_file",
-)  # fmt: skip
+    "wwid",
+    "device/wwid",
+    "device/serial",
+    "device/cid",
+    "device/model",
+    "serial",
+    "dm/uuid",
+    "md/uuid",
+    "loop/backing_file",
+)
 
 
 _PROGRAMS = re.compile(r"fuse(\..*)?")

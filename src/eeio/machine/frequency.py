@@ -47,8 +47,11 @@ _SPIN_S = 0.03
 _UNITS_HZ = {"ghz": 10**9, "mhz": 10**6, "khz": 10**3, "hz": 1, "": 1}
 
 _MIN, _MAX, _GOVERNOR, _SETSPEED = (
-    "scaling_min_freq", "scaling_max_freq", "scaling_governor", "scaling_setspeed",
-)  # fmt: skip
+    "scaling_min_freq",
+    "scaling_max_freq",
+    "scaling_governor",
+    "scaling_setspeed",
+)
 
 
 @dataclass(frozen=True)
@@ -393,8 +396,13 @@ def _ghz(hz: float) -> str:
 # ---- measuring: perf_event_open(2) ----
 
 _SYSCALLS = {
-    "x86_64": 298, "aarch64": 241, "riscv64": 241, "armv7l": 364, "ppc64le": 319, "s390x": 331,
-}  # fmt: skip
+    "x86_64": 298,
+    "aarch64": 241,
+    "riscv64": 241,
+    "armv7l": 364,
+    "ppc64le": 319,
+    "s390x": 331,
+}
 _FORMAT_ENABLED_AND_RUNNING = 1 | 2
 _EXCLUDE_KERNEL, _EXCLUDE_HYPERVISOR = 1 << 5, 1 << 6
 _CLOSE_ON_EXEC = 8
@@ -404,12 +412,17 @@ class _PerfEventAttr(ctypes.Structure):
     """struct perf_event_attr as it first was, 64 bytes."""
 
     _fields_ = (
-        ("type", ctypes.c_uint32), ("size", ctypes.c_uint32), ("config", ctypes.c_uint64),
-        ("sample_period", ctypes.c_uint64), ("sample_type", ctypes.c_uint64),
-        ("read_format", ctypes.c_uint64), ("flags", ctypes.c_uint64),
-        ("wakeup_events", ctypes.c_uint32), ("bp_type", ctypes.c_uint32),
+        ("type", ctypes.c_uint32),
+        ("size", ctypes.c_uint32),
+        ("config", ctypes.c_uint64),
+        ("sample_period", ctypes.c_uint64),
+        ("sample_type", ctypes.c_uint64),
+        ("read_format", ctypes.c_uint64),
+        ("flags", ctypes.c_uint64),
+        ("wakeup_events", ctypes.c_uint32),
+        ("bp_type", ctypes.c_uint32),
         ("config1", ctypes.c_uint64),
-    )  # fmt: skip
+    )
 
 
 _PMUS = Path("sys/bus/event_source/devices")

@@ -32,8 +32,13 @@ LEAST_STOLEN_S = 0.1
 _OF_PROCESSORS = ("cpu.max", "cpu.cfs_quota_us")
 _OF_MEMORY = ("memory.max", "memory.high", "memory.limit_in_bytes")
 _FILES = (
-    "io.max", "io.latency", "io.weight", *DEVICE_FILES, *_OF_PROCESSORS, *_OF_MEMORY,
-)  # fmt: skip
+    "io.max",
+    "io.latency",
+    "io.weight",
+    *DEVICE_FILES,
+    *_OF_PROCESSORS,
+    *_OF_MEMORY,
+)
 # From here on a limit of version 1 means none: the largest multiple of a page.
 _UNLIMITED_BYTES = 1 << 62
 # Of the fields of /proc/PID/stat behind the program's name (proc_pid_stat(5)).
@@ -123,16 +128,15 @@ class Limits:
 
     def watched(self) -> Watched:
         """What the kernel has counted now."""
-        waits = {
-            f"{_processors(group.folder, name, text):.3g} processors ({name} of {group.name})":
-            _waited_s(group.folder)
-            for group, name, text in _set(self._groups, _OF_PROCESSORS)
-        }  # fmt: skip
-        reached = {
-            f"{int(text) / 1e6:.0f} MB of memory ({name} of {group.name})":
-            _times_reached(group.folder, name)
-            for group, name, text in _set(self._groups, _OF_MEMORY)
-        }  # fmt: skip
+        waits = {}
+        for group, name, text in _set(self._groups, _OF_PROCESSORS):
+            count = _processors(group.folder, name, text)
+            limit = f"{count:.3g} processors ({name} of {group.name})"
+            waits[limit] = _waited_s(group.folder)
+        reached = {}
+        for group, name, text in _set(self._groups, _OF_MEMORY):
+            limit = f"{int(text) / 1e6:.0f} MB of memory ({name} of {group.name})"
+            reached[limit] = _times_reached(group.folder, name)
         stolen_s, used_s = _processor_times(self._root)
         throttling = throttling_so_far(self._root, self._stack)
         return Watched(stolen_s, used_s, throttling, waits, reached)

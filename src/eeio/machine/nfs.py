@@ -34,9 +34,12 @@ _PATTERN = re.compile(r"nfs(?:@([0-9a-z.+]+))?")
 _RATE = re.compile(r"[1-9][0-9]{0,3}[mg]bit")
 _DELAY = re.compile(r"((?:0|[1-9][0-9]{0,3})(?:\.[0-9]{1,3})?)(us|ms)")
 PROGRAMS = {
-    "ip": "iproute2", "tc": "iproute2", "nsenter": "util-linux", "unshare": "util-linux",
+    "ip": "iproute2",
+    "tc": "iproute2",
+    "nsenter": "util-linux",
+    "unshare": "util-linux",
     "mount.nfs4": "nfs-common",
-}  # fmt: skip
+}
 KERNEL_PROGRAMS = ("rpc.nfsd", "rpc.mountd", "exportfs")
 GANESHA = ("ganesha.nfsd", "ss")
 
@@ -204,16 +207,38 @@ def serve(filesystem: str, served: Path, mount_point: Path, journal: UndoJournal
     # By force if necessary: unwritten data belongs to a file system that is removed anyway.
     journal.add(UndoEntry("mount", str(mount_point), "--force"))
     run_command(
-        ["nsenter", f"--net=/run/netns/{at_client}",
-         "mount", "-t", "nfs4", "-o", _MOUNT_OPTIONS, f"{SERVER}:/", str(mount_point)]
-    )  # fmt: skip
+        [
+            "nsenter",
+            f"--net=/run/netns/{at_client}",
+            "mount",
+            "-t",
+            "nfs4",
+            "-o",
+            _MOUNT_OPTIONS,
+            f"{SERVER}:/",
+            str(mount_point),
+        ]
+    )
 
 
 def _lay_cable(at_server: str, at_client: str, link: Link) -> None:
     run_command(
-        ["ip", "link", "add", _CABLE, "netns", at_server, "type", "veth",
-         "peer", "name", _CABLE, "netns", at_client]
-    )  # fmt: skip
+        [
+            "ip",
+            "link",
+            "add",
+            _CABLE,
+            "netns",
+            at_server,
+            "type",
+            "veth",
+            "peer",
+            "name",
+            _CABLE,
+            "netns",
+            at_client,
+        ]
+    )
     for namespace, address in ((at_server, SERVER), (at_client, _CLIENT)):
         run_command(["ip", "-n", namespace, "addr", "add", f"{address}/24", "dev", _CABLE])
         for device in ("lo", _CABLE):
@@ -238,14 +263,29 @@ def shaping(link: Link) -> Sequence[str]:
 def _start(kind: str, namespace: str, served: Path, journal: UndoJournal) -> None:
     script = _BEGIN + (_KERNEL_SERVER if kind == "kernel" else _GANESHA_SERVER)
     command = [
-        "nsenter", f"--net=/run/netns/{namespace}", "unshare", "--mount", "--propagation",
-        "private", "sh", "-c", script, "eeio-nfs", str(served), _NET, str(_THREADS),
-    ]  # fmt: skip
+        "nsenter",
+        f"--net=/run/netns/{namespace}",
+        "unshare",
+        "--mount",
+        "--propagation",
+        "private",
+        "sh",
+        "-c",
+        script,
+        "eeio-nfs",
+        str(served),
+        _NET,
+        str(_THREADS),
+    ]
     # Without eeio's mark: `restore` ends marked processes first, and a client without server hangs.
     process = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        start_new_session=True, env={**os.environ, **mark()},
-    )  # fmt: skip
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+        env={**os.environ, **mark()},
+    )
     journal.add(UndoEntry("process", str(process.pid), str(start_ticks(process.pid) or 0)))
     assert process.stdin is not None and process.stdout is not None
     with process.stdin as stdin, suppress(BrokenPipeError):

@@ -79,16 +79,39 @@ class NvmeController:
             raise EeioError(f"{self.node}: its autonomous power states cannot be switched")
 
     def _admin(
-        self, opcode: int, *, dword10: int, dword11: int = 0, bytes_in: int = 0,
+        self,
+        opcode: int,
+        *,
+        dword10: int,
+        dword11: int = 0,
+        bytes_in: int = 0,
         bytes_out: bytes = b"",
-    ) -> tuple[int, bytes]:  # fmt: skip
+    ) -> tuple[int, bytes]:
         """The result (dword 0 of the completion) and the data that came."""
         length = bytes_in or len(bytes_out)
         data = ctypes.create_string_buffer(bytes_out, length) if length else None
-        command = bytearray(COMMAND.pack(
-            opcode, 0, 0, 0, 0, 0, 0, ctypes.addressof(data) if data else 0, 0, length,
-            dword10, dword11, 0, 0, 0, 0, TIMEOUT_MS, 0,
-        ))  # fmt: skip
+        command = bytearray(
+            COMMAND.pack(
+                opcode,
+                0,
+                0,
+                0,
+                0,
+                0,
+                0,
+                ctypes.addressof(data) if data else 0,
+                0,
+                length,
+                dword10,
+                dword11,
+                0,
+                0,
+                0,
+                0,
+                TIMEOUT_MS,
+                0,
+            )
+        )
         try:
             with self._opened() as fd:
                 status = fcntl.ioctl(fd, ADMIN_COMMAND, command)

@@ -258,31 +258,47 @@ def settings(disk: Path, root: Path = HERE) -> list[Setting]:
     runtime = ("on", "auto")
     return [
         _read(
-            "alpm", "SATA link power management (ALPM)",
+            "alpm",
+            "SATA link power management (ALPM)",
             host / "link_power_management_policy" if host else None,
             "the drive is on no SATA link",
-            ("max_performance", "medium_power", "med_power_with_dipm", "min_power_with_partial",
-             "min_power"),
+            (
+                "max_performance",
+                "medium_power",
+                "med_power_with_dipm",
+                "min_power_with_partial",
+                "min_power",
+            ),
         ),
         _read(
-            "aspm", "PCI Express link power management (ASPM), the kernel's policy",
+            "aspm",
+            "PCI Express link power management (ASPM), the kernel's policy",
             root / "sys/module/pcie_aspm/parameters/policy" if pci else None,
             "the drive is on no PCI Express link",
             ("performance", "default", "powersave", "powersupersave"),
         ),
         _read(
-            "aspm-l1", "ASPM L1 of the drive's controller", pci / "link/l1_aspm" if pci else None,
-            "the drive is on no PCI Express link", ("0", "1"),
+            "aspm-l1",
+            "ASPM L1 of the drive's controller",
+            pci / "link/l1_aspm" if pci else None,
+            "the drive is on no PCI Express link",
+            ("0", "1"),
         ),
         _read(
-            "controller", "runtime power management of the controller",
-            pci / "power/control" if pci else None, "the drive is on no PCI bus", runtime,
+            "controller",
+            "runtime power management of the controller",
+            pci / "power/control" if pci else None,
+            "the drive is on no PCI bus",
+            runtime,
         ),
         _read(
-            "drive", "runtime power management of the drive", disk / "device/power/control",
-            "the kernel reports none", runtime,
+            "drive",
+            "runtime power management of the drive",
+            disk / "device/power/control",
+            "the kernel reports none",
+            runtime,
         ),
-    ]  # fmt: skip
+    ]
 
 
 def _read(

@@ -140,10 +140,14 @@ class Campaign:
     def shortcomings(self) -> list[str]:
         """Where it falls short of its protocol; reported before any figure."""
         missing = self.planned_runs - self.stored_runs
-        found = [
-            f"{missing} of {self.planned_runs} runs are not done; continue with `eeio resume "
-            f"{self.name}`"
-        ] if missing else []  # fmt: skip
+        found = (
+            [
+                f"{missing} of {self.planned_runs} runs are not done; continue with `eeio resume "
+                f"{self.name}`"
+            ]
+            if missing
+            else []
+        )
         why = (self.design.ended, why_not_steady(self.steady_state))
         return found + [one for one in why if one is not None]
 

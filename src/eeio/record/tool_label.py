@@ -10,10 +10,19 @@ _PROCESSORS = ("frequency_hz", "smt", "turbo")
 
 _IMPORTED = "file"
 """An argument that only imported experiments have: the name of their file."""
-_OF_ALL = frozenset((
-    "file_size", "runtime_s", "timeout_s", "files", "variant", "frequency_hz", "smt", "turbo",
-    "words",
-))  # fmt: skip
+_OF_ALL = frozenset(
+    (
+        "file_size",
+        "runtime_s",
+        "timeout_s",
+        "files",
+        "variant",
+        "frequency_hz",
+        "smt",
+        "turbo",
+        "words",
+    )
+)
 """Arguments of many tools, which labels write in their own way or not at all."""
 
 

@@ -144,9 +144,13 @@ def known(reading: EnergyReading) -> EnergyReading:
     if share <= MOST_UNKNOWN:
         return reading
     return replace(
-        reading, power_w=None, energy_j=None, uncertainty_j=None, valid=False,
+        reading,
+        power_w=None,
+        energy_j=None,
+        uncertainty_j=None,
+        valid=False,
         reasons=(unknown_energy(share), *reading.reasons),
-    )  # fmt: skip
+    )
 
 
 def page_cache_bandwidth(experiment: Experiment, phase: Phase) -> tuple[float | None, str | None]:

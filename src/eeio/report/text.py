@@ -106,8 +106,11 @@ def _widths(columns: Sequence[Column], width: int) -> list[int]:
     widths = [_natural(column) for column in columns]
     for floor in ([_floor(column, width) for column in columns], [1] * len(columns)):
         while _together(widths) > width:
-            spare = [(wide - least, place) for place, (wide, least)
-                     in enumerate(zip(widths, floor, strict=True)) if wide > least]  # fmt: skip
+            spare = [
+                (wide - least, place)
+                for place, (wide, least) in enumerate(zip(widths, floor, strict=True))
+                if wide > least
+            ]
             if not spare:
                 break
             place = max(spare)[1]

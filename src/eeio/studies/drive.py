@@ -107,9 +107,10 @@ def points(campaign: "Campaign") -> list[Point]:
     return [
         _point(row)
         for row in characterize(campaign)
-        if row.experiment is not None and row.n + row.invalid_runs > 0
+        if row.experiment is not None
+        and row.n + row.invalid_runs > 0
         and factor in dict(row.experiment.arguments)
-    ]  # fmt: skip
+    ]
 
 
 def _factor(campaign: "Campaign") -> str | None:
@@ -252,14 +253,23 @@ def _table(campaign: "Campaign", each: Sequence[Point]) -> Table:
     return Table(
         title=f"{what}: {campaign.name}",
         header=(
-            "Requests", "Depth", "Engine", "n", "IOPS", "MB/s", "Power (W)", "IOPS/W", "MB/J",
-            *(label for _, label in _LATENCIES), "CPU (mJ/request)",
+            "Requests",
+            "Depth",
+            "Engine",
+            "n",
+            "IOPS",
+            "MB/s",
+            "Power (W)",
+            "IOPS/W",
+            "MB/J",
+            *(label for _, label in _LATENCIES),
+            "CPU (mJ/request)",
         ),
         rows=rows,
         numeric=frozenset((1, *range(3, 13))),
         note=f"medians; {note}CPU: energy of the processor packages, idle included, over the "
         f"requests\n{_worn(campaign)}" + "".join(f"\n{why}" for why in _why_missing(each)),
-    )  # fmt: skip
+    )
 
 
 def _worn(campaign: "Campaign") -> str:

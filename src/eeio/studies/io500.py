@@ -188,10 +188,16 @@ def _reading(phase: Phase, domain: str | None) -> EnergyReading | None:
 def _usable(readings: Sequence[EnergyReading], domain: str | None) -> EnergyReading | None:
     """The first of the domain with a value, measured or the demo meter's."""
     return next(
-        (reading for reading in readings
-         if reading.domain == domain and reading.valid and reading.energy_j is not None
-         and reading.kind != "modelled"), None,
-    )  # fmt: skip
+        (
+            reading
+            for reading in readings
+            if reading.domain == domain
+            and reading.valid
+            and reading.energy_j is not None
+            and reading.kind != "modelled"
+        ),
+        None,
+    )
 
 
 def _why(phase: Phase, domain: str | None) -> str:
@@ -245,14 +251,22 @@ def _score_table(campaign: str, each: Sequence[Points], mark: str) -> Table:
     return Table(
         title=f"IO500: {campaign}",
         header=(
-            "Experiment", "n", "Valid IO500 run", "Score", "GiB/s", "kIOPS", "Power (W)",
-            "Energy (J)", "Points/kW", "Remark",
+            "Experiment",
+            "n",
+            "Valid IO500 run",
+            "Score",
+            "GiB/s",
+            "kIOPS",
+            "Power (W)",
+            "Energy (J)",
+            "Points/kW",
+            "Remark",
         ),
         rows=rows,
         numeric=frozenset((1, *range(3, 9))),
         note=f"medians; power of the {domains or 'machine'} over the scored phases; "
         f"points/kW: the score over that power{debug}",
-    )  # fmt: skip
+    )
 
 
 def _phase_table(one: Points, mark: str) -> Table:
@@ -274,13 +288,20 @@ def _phase_table(one: Points, mark: str) -> Table:
     return Table(
         title=f"IO500 phases: {one.campaign}, {one.experiment}{debug}",
         header=(
-            "Phase", "Scored", "n", "GiB/s", "kIOPS", "Time (s)", "Power (W)", "Energy (J)",
+            "Phase",
+            "Scored",
+            "n",
+            "GiB/s",
+            "kIOPS",
+            "Time (s)",
+            "Power (W)",
+            "Energy (J)",
             "Remark",
         ),
         rows=rows,
         numeric=frozenset(range(2, 8)),
         note=f"medians; power of the {one.power_domain or 'machine'}",
-    )  # fmt: skip
+    )
 
 
 STUDY = Study(chapter=_chapter)

@@ -170,13 +170,22 @@ def _curve(campaign: "Campaign", name: str, steps: "list[tuple[int, Cell]]") -> 
     unsure = None if idle_w is None else _why_idle_unsure(campaign, str(domain))
     found = [
         Step(
-            campaign.name, name, 0.0, 0 if idle_w is None else 1, 0.0, idle_w, None, None, None,
+            campaign.name,
+            name,
+            0.0,
+            0 if idle_w is None else 1,
+            0.0,
+            idle_w,
+            None,
+            None,
+            None,
             domain,
-            unsure or "idle: no bytes, so no J/GB" if idle_w is not None
+            unsure or "idle: no bytes, so no J/GB"
+            if idle_w is not None
             else _why_no_idle(campaign, domain),
             unsure,
         )
-    ]  # fmt: skip
+    ]
     metrics = _metrics(campaign)
     return found + [
         _step(campaign, name, load, cell, domain, metrics.get(cell.experiment_id, []))
@@ -214,9 +223,19 @@ def _step(
     elif power_w is None:
         why.append(cell.why(power) or "power was not measured")
     return Step(
-        campaign.name, name, load / 100, cell.n(BANDWIDTH), bandwidth, power_w, joules,
-        latency or None, reached, domain, "; ".join(filter(None, why)) or None, unsure,
-    )  # fmt: skip
+        campaign.name,
+        name,
+        load / 100,
+        cell.n(BANDWIDTH),
+        bandwidth,
+        power_w,
+        joules,
+        latency or None,
+        reached,
+        domain,
+        "; ".join(filter(None, why)) or None,
+        unsure,
+    )
 
 
 def _why_not_reached(held: float | None) -> str | None:

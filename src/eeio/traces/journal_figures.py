@@ -6,9 +6,13 @@ from statistics import fmean
 from eeio.traces import jbd2
 
 FIGURES = (
-    "journal_commits", "journal_commit_mean_s", "journal_fast_commits",
-    "journal_fsyncs", "journal_fsync_mean_s", "journal_fsyncs_waiting",
-)  # fmt: skip
+    "journal_commits",
+    "journal_commit_mean_s",
+    "journal_fast_commits",
+    "journal_fsyncs",
+    "journal_fsync_mean_s",
+    "journal_fsyncs_waiting",
+)
 """Commits of the journal that ended in the window, how long each took on average, from its start
 until its waiters continued (s), and ext4's fast commits; calls of fsync and fdatasync that reached
 the file system and returned in the window, how long each took on average (s), and how many of them

@@ -60,10 +60,15 @@ def parse_csv(text: str, source: str = "trace") -> Iterator[Event]:
             time, client, operation, offset, length = line.strip("\r").split(",")
             event = possible(
                 Event(
-                    float(time[:MOST_DIGITS]), 0.0, str(int(client)), operation, "trace",
-                    int(offset), int(length),
+                    float(time[:MOST_DIGITS]),
+                    0.0,
+                    str(int(client)),
+                    operation,
+                    "trace",
+                    int(offset),
+                    int(length),
                 )
-            )  # fmt: skip
+            )
             if operation not in ("read", "write") or event.start_s < 0:
                 raise ValueError(operation)
         except ValueError as error:
@@ -149,10 +154,15 @@ def parse_dxt(text: str, source: str = "DXT") -> Iterator[Event]:
         try:
             yield possible(
                 Event(
-                    start_s, end_s - start_s, match["rank"], match["operation"], file,
-                    int(match["offset"]), int(match["length"]),
+                    start_s,
+                    end_s - start_s,
+                    match["rank"],
+                    match["operation"],
+                    file,
+                    int(match["offset"]),
+                    int(match["length"]),
                 )
-            )  # fmt: skip
+            )
         except LimitError as error:
             raise ToolOutputError(f"{source}:{number}: {error}") from error
     if counted < files:
@@ -190,8 +200,11 @@ def to_csv(events: Iterable[Event]) -> str:
         assert event.offset is not None
         writer.writerow(
             [
-                f"{event.start_s - ordered[0].start_s:.6f}", clients[event.process],
-                event.operation, begins[event.file] + event.offset, event.length,
+                f"{event.start_s - ordered[0].start_s:.6f}",
+                clients[event.process],
+                event.operation,
+                begins[event.file] + event.offset,
+                event.length,
             ]
-        )  # fmt: skip
+        )
     return out.getvalue()

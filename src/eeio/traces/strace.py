@@ -384,11 +384,17 @@ def _unescape(path: str) -> str:
 
 # call -> operation, and whether it names its offset.
 _MOVES = {
-    "read": ("read", False), "readv": ("read", False), "pread64": ("read", True),
-    "preadv": ("read", True), "preadv2": ("read", True),
-    "write": ("write", False), "writev": ("write", False), "pwrite64": ("write", True),
-    "pwritev": ("write", True), "pwritev2": ("write", True),
-}  # fmt: skip
+    "read": ("read", False),
+    "readv": ("read", False),
+    "pread64": ("read", True),
+    "preadv": ("read", True),
+    "preadv2": ("read", True),
+    "write": ("write", False),
+    "writev": ("write", False),
+    "pwrite64": ("write", True),
+    "pwritev": ("write", True),
+    "pwritev2": ("write", True),
+}
 # Their flags come after the offset.
 _FLAGGED = ("preadv2", "pwritev2")
 _COPIES = ("copy_file_range", "sendfile", "sendfile64", "splice")

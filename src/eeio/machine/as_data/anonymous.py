@@ -19,11 +19,45 @@ from eeio_power.sysfs import read_optional_text
 
 # Names that say nothing of anybody, and stand in other words' places: ID=debian, /home, "Linux".
 _EVERYBODYS = frozenset(
-    {"root", "localhost", "debian", "ubuntu", "fedora", "centos", "alma", "rocky", "arch", "linux",
-     "raspberrypi", "pi", "vm", "user", "admin", "test", "host", "server", "node", "home", "disk",
-     "system", "package", "core", "dram", "none", "nobody", "on", "off", "cpu", "sda", "intel",
-     "amd", "arm", "power", "energy"}
-)  # fmt: skip
+    {
+        "root",
+        "localhost",
+        "debian",
+        "ubuntu",
+        "fedora",
+        "centos",
+        "alma",
+        "rocky",
+        "arch",
+        "linux",
+        "raspberrypi",
+        "pi",
+        "vm",
+        "user",
+        "admin",
+        "test",
+        "host",
+        "server",
+        "node",
+        "home",
+        "disk",
+        "system",
+        "package",
+        "core",
+        "dram",
+        "none",
+        "nobody",
+        "on",
+        "off",
+        "cpu",
+        "sda",
+        "intel",
+        "amd",
+        "arm",
+        "power",
+        "energy",
+    }
+)
 _HEX = "[0-9A-Fa-f]"
 
 _PATTERNS: tuple[tuple[str, str], ...] = (
@@ -51,12 +85,14 @@ class Replacer:
         self._names: list[tuple[str, re.Pattern[str]]] = [
             (kind, re.compile(rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])"))
             for kind, names in (
-                ("host name", hosts), ("user name", users), ("serial number", serials),
+                ("host name", hosts),
+                ("user name", users),
+                ("serial number", serials),
             )
             # The longest first: of host.example.org and host.
             for name in sorted(set(names), key=lambda name: (-len(name), name))
             if len(name) > 1 and name.lower() not in _EVERYBODYS
-        ]  # fmt: skip
+        ]
 
     def __call__(self, text: str, addresses: bool = True) -> str:
         """`addresses`: versions of firmware and kernels look like those of IP, and have none."""
@@ -95,11 +131,16 @@ def own_names() -> tuple[list[str], list[str]]:
 
 
 _SERIALS = (
-    "sys/class/dmi/id/*_serial", "sys/class/dmi/id/*_asset_tag", "sys/class/nvme/nvme*/serial",
-    "sys/block/*/serial", "sys/block/*/device/serial", "sys/class/power_supply/*/serial_number",
-    "sys/class/hwmon/hwmon*/power*_serial_number", "sys/class/hwmon/hwmon*/device/*_serial_number",
+    "sys/class/dmi/id/*_serial",
+    "sys/class/dmi/id/*_asset_tag",
+    "sys/class/nvme/nvme*/serial",
+    "sys/block/*/serial",
+    "sys/block/*/device/serial",
+    "sys/class/power_supply/*/serial_number",
+    "sys/class/hwmon/hwmon*/power*_serial_number",
+    "sys/class/hwmon/hwmon*/device/*_serial_number",
     "proc/device-tree/serial-number",
-)  # fmt: skip
+)
 _LEAST_SERIAL = 6
 
 

@@ -51,14 +51,21 @@ FILES: tuple[tuple[str, str], ...] = (
     # folder, files in it
     ("sys/bus/event_source/devices/*", "cpus,type,events/cpu-cycles,events/cpu_cycles"),
     # processors
-    ("sys/devices/system/cpu", "online,possible,present,smt/control,smt/active,intel_pstate/*,"
-                               "amd_pstate/status,cpufreq/boost"),
+    (
+        "sys/devices/system/cpu",
+        "online,possible,present,smt/control,smt/active,intel_pstate/*,"
+        "amd_pstate/status,cpufreq/boost",
+    ),
     ("sys/devices/system/cpu/cpufreq/policy*", _CPUFREQ),
-    ("sys/devices/system/cpu/cpu[0-9]*/topology",
-     "physical_package_id,die_id,cluster_id,core_id,thread_siblings_list,die_cpus_list,"
-     "package_cpus_list"),
-    ("sys/devices/system/cpu/cpu[0-9]*/cpufreq", "scaling_cur_freq,scaling_governor,"
-                                                 "scaling_min_freq,scaling_max_freq"),
+    (
+        "sys/devices/system/cpu/cpu[0-9]*/topology",
+        "physical_package_id,die_id,cluster_id,core_id,thread_siblings_list,die_cpus_list,"
+        "package_cpus_list",
+    ),
+    (
+        "sys/devices/system/cpu/cpu[0-9]*/cpufreq",
+        "scaling_cur_freq,scaling_governor,scaling_min_freq,scaling_max_freq",
+    ),
     # devices and file systems
     ("sys/block/*", "size"),
     ("sys/class/block/*", _BLOCK),
@@ -67,36 +74,86 @@ FILES: tuple[tuple[str, str], ...] = (
     ("proc", "filesystems,meminfo,stat,cpuinfo,mdstat,swaps"),
     ("proc/self", "mountinfo,status"),
     # what it is
-    ("sys/class/dmi/id", "sys_vendor,product_name,product_version,board_vendor,board_name,"
-                         "bios_vendor,bios_version,bios_date,chassis_type"),
+    (
+        "sys/class/dmi/id",
+        "sys_vendor,product_name,product_version,board_vendor,board_name,"
+        "bios_vendor,bios_version,bios_date,chassis_type",
+    ),
     ("proc/device-tree", "model,compatible"),
     ("sys/hypervisor", "type"),
     ("proc/sys/kernel", "osrelease,perf_event_paranoid,arch"),
     ("etc", "os-release"),
-)  # fmt: skip
+)
 """All files that a capture may contain, besides those that meters read, and links."""
 
 LINKS = ("sys/class/block/*/slaves/*", "sys/fs/btrfs/*-*-*/devices/*", "dev/mapper/*")
 NODES = ("dev/loop-control",)
 PROGRAMS = (
-    "hdparm", "nvme", "losetup", "wipefs", "mkfs.ext4", "mkfs.xfs", "mkfs.btrfs", "mpirun", "srun",
-    *nfs.PROGRAMS, *nfs.KERNEL_PROGRAMS, *nfs.GANESHA,
-)  # fmt: skip
+    "hdparm",
+    "nvme",
+    "losetup",
+    "wipefs",
+    "mkfs.ext4",
+    "mkfs.xfs",
+    "mkfs.btrfs",
+    "mpirun",
+    "srun",
+    *nfs.PROGRAMS,
+    *nfs.KERNEL_PROGRAMS,
+    *nfs.GANESHA,
+)
 
 # Texts that look like addresses, and are versions.
 _VERSIONS = re.compile(r"(osrelease|os-release|version|firmware_rev|rev|model)$")
 _OF_NO_DISK = frozenset(
-    {"proc", "sysfs", "devpts", "devtmpfs", "cgroup", "cgroup2", "tracefs", "debugfs", "securityfs",
-     "pstore", "bpf", "configfs", "mqueue", "hugetlbfs", "autofs", "binfmt_misc", "fusectl",
-     "efivarfs", "nsfs", "rpc_pipefs", "selinuxfs", "nfsd", "ramfs"}
-)  # fmt: skip
+    {
+        "proc",
+        "sysfs",
+        "devpts",
+        "devtmpfs",
+        "cgroup",
+        "cgroup2",
+        "tracefs",
+        "debugfs",
+        "securityfs",
+        "pstore",
+        "bpf",
+        "configfs",
+        "mqueue",
+        "hugetlbfs",
+        "autofs",
+        "binfmt_misc",
+        "fusectl",
+        "efivarfs",
+        "nsfs",
+        "rpc_pipefs",
+        "selinuxfs",
+        "nfsd",
+        "ramfs",
+    }
+)
 _REMOTE = re.compile(r"(nfs|cifs|smb|ceph|glusterfs|lustre|afs|fuse\.|9p|beegfs)")
 _MOUNT_OPTIONS = ("data", "errors", "commit", "compress", "vers", "proto")
 _CPU_KEYS = frozenset(
-    {"processor", "vendor_id", "cpu family", "model", "model name", "stepping", "flags", "Features",
-     "Hardware", "Model", "cpu model", "CPU implementer", "CPU architecture", "CPU variant",
-     "CPU part", "CPU revision"}
-)  # fmt: skip
+    {
+        "processor",
+        "vendor_id",
+        "cpu family",
+        "model",
+        "model name",
+        "stepping",
+        "flags",
+        "Features",
+        "Hardware",
+        "Model",
+        "cpu model",
+        "CPU implementer",
+        "CPU architecture",
+        "CPU variant",
+        "CPU part",
+        "CPU revision",
+    }
+)
 _STATUS = re.compile(r"^(Uid|CapEff):.*$", re.MULTILINE)
 
 
@@ -345,8 +402,9 @@ def _about(root: Path) -> str:
             return (root / name).read_text(encoding="utf-8", errors="replace").strip("\0\n ")
         return ""
 
-    made = " ".join(filter(None, map(text, ("sys/class/dmi/id/sys_vendor",
-                                            "sys/class/dmi/id/product_name"))))  # fmt: skip
+    made = " ".join(
+        filter(None, map(text, ("sys/class/dmi/id/sys_vendor", "sys/class/dmi/id/product_name")))
+    )
     model = re.search(r"^model name\s*:\s*(.+)$", text("proc/cpuinfo"), re.MULTILINE)
     texts = [made or text("proc/device-tree/model"), model[1] if model else ""]
     return ", ".join(filter(None, texts))[:400] or "an unidentified machine"
@@ -398,9 +456,13 @@ def _answer(command: Sequence[str]) -> list[Command]:
     """None from a program that does not start, or does not end in time."""
     try:
         done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_TIMEOUT_S, check=False,
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_TIMEOUT_S,
+            check=False,
             env={**os.environ, "LC_ALL": "C"},
-        )  # fmt: skip
+        )
     except (OSError, subprocess.TimeoutExpired):
         return []
     prints, errors = (
@@ -435,9 +497,10 @@ def _mounts(text: str) -> str:
         if len(fields) < 6 or len(kind) < 3 or kind[0] in _OF_NO_DISK:
             continue
         options = [
-            word for word in kind[2].split(",")
+            word
+            for word in kind[2].split(",")
             if "=" not in word or word.partition("=")[0] in _MOUNT_OPTIONS
-        ]  # fmt: skip
+        ]
         source = kind[1]
         if _REMOTE.match(kind[0]):
             shares += 1
@@ -491,12 +554,13 @@ def _anonymous(found: Description, replacer: Replacer) -> Description:
         ),
         readings=tuple(
             replace(
-                r, meter=replacer(r.meter),
+                r,
+                meter=replacer(r.meter),
                 channels={replacer(name): values for name, values in r.channels.items()},
             )
             for r in found.readings
         ),
-    )  # fmt: skip
+    )
 
 
 def _listed(found: Description) -> Iterable[str]:

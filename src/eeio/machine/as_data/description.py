@@ -381,8 +381,10 @@ def _lines_arm(program: str, word: str, commands: Iterable[Command]) -> list[str
             for first in range(1, len(command.run) + 1)
         )
         lines += [
-            f"  {'|'.join(map(shlex.quote, written))})", *(_output_of(command) or ["  :"]), "  ;;",
-        ]  # fmt: skip
+            f"  {'|'.join(map(shlex.quote, written))})",
+            *(_output_of(command) or ["  :"]),
+            "  ;;",
+        ]
     lines += [
         """  *"raw eeio"*) token=${line#raw }; printf 'Given netfn "%s" is invalid.\\n' """
         '"${token% 0}" ;;',

@@ -50,22 +50,33 @@ def answers_table(found: Sequence[Answers]) -> Table | None:
     rows = []
     for one in found:
         for metric, counts in counted(one.questions).items():
-            rows.append((
-                one.campaign, header_and_unit(metric)[0], str(sum(counts.values())),
-                str(counts.get("higher", 0) + counts.get("lower", 0)),
-                str(counts.get("none above", 0)), str(counts.get("open", 0)),
-            ))  # fmt: skip
+            rows.append(
+                (
+                    one.campaign,
+                    header_and_unit(metric)[0],
+                    str(sum(counts.values())),
+                    str(counts.get("higher", 0) + counts.get("lower", 0)),
+                    str(counts.get("none above", 0)),
+                    str(counts.get("open", 0)),
+                )
+            )
     if not rows:
         return None
     limits = {f"{percent(one.rule.indifference)} %" for one in found}
     return Table(
         title="Decided comparisons between experiments",
-        header=("Campaign", "Figure", "Pairs", "Differ", f"None above {', '.join(sorted(limits))}",
-                "Open"),
+        header=(
+            "Campaign",
+            "Figure",
+            "Pairs",
+            "Differ",
+            f"None above {', '.join(sorted(limits))}",
+            "Open",
+        ),
         rows=tuple(rows),
         numeric=frozenset((2, 3, 4, 5)),
         note="\n".join(line for one in found for line in _notes(one)),
-    )  # fmt: skip
+    )
 
 
 def _notes(one: Answers) -> list[str]:

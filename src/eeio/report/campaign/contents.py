@@ -16,17 +16,43 @@ from eeio.report.table_and_plot import Plot, Table
 from eeio.studies import Chapter
 
 _FACTORS = (
-    "campaign", "preset", "level", "tool", "operation", "spatiality", "request_size_bytes",
-    "cache_buffer", "cache_disk", "phase", "target", "api", "processes", "n", "invalid_runs",
-    "power_domain", "meter", "energy_kind", "includes", "leaves_out", "leaves_drives_out",
+    "campaign",
+    "preset",
+    "level",
+    "tool",
+    "operation",
+    "spatiality",
+    "request_size_bytes",
+    "cache_buffer",
+    "cache_disk",
+    "phase",
+    "target",
+    "api",
+    "processes",
+    "n",
+    "invalid_runs",
+    "power_domain",
+    "meter",
+    "energy_kind",
+    "includes",
+    "leaves_out",
+    "leaves_drives_out",
     "doubts",
-)  # fmt: skip
+)
 _PARTS = ("median", "q1", "q3")
 # Columns added in version 2 come after the earlier ones.
 _TEXT_COLUMNS = (
-    "flush", "durable", "ranked", "ranked_reason", "spatiality_seen", "spatiality_seen_by", "drive",
-    "bytes_of", "experiment_id", "details",
-)  # fmt: skip
+    "flush",
+    "durable",
+    "ranked",
+    "ranked_reason",
+    "spatiality_seen",
+    "spatiality_seen_by",
+    "drive",
+    "bytes_of",
+    "experiment_id",
+    "details",
+)
 
 
 _TERMS = "domain, window, uncertainty, durable: docs/reference/glossary.md"

@@ -134,9 +134,12 @@ def _missing(report: Report) -> Iterable[str]:
     requested = [row for row in report.rows if row.experiment is not None]
     rows = list(filter(_has_figures, requested))
     reasons: dict[str, list[str | None]] = {
-        "left out": [], "failed or invalid": [], "without energy": [], "with remarks": [],
+        "left out": [],
+        "failed or invalid": [],
+        "without energy": [],
+        "with remarks": [],
         "not ranked": [],
-    }  # fmt: skip
+    }
     for row in requested:
         for shortcoming, reason in _shortcomings(row):
             reasons[shortcoming].append(reason)

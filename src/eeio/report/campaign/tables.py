@@ -72,8 +72,15 @@ def tables(report: Report) -> list[Table]:
 
 
 _FACTORS = (
-    "Operation", "Spatiality", "Request", "Buffer", "Disk cache", "Flush", "Tool", "Target",
-)  # fmt: skip
+    "Operation",
+    "Spatiality",
+    "Request",
+    "Buffer",
+    "Disk cache",
+    "Flush",
+    "Tool",
+    "Target",
+)
 
 
 def row_label(row: Row) -> str:
@@ -293,26 +300,31 @@ def _efficiency_table(
     usual = ranking()
     least = [column for column in usual if column.word in ("mb/j", "limit")]
     columns = chosen(usual, cells, report.columns, least)
-    return _explaining_spread(Table(
-        title=title,
-        header=(
-            "Domain", "Meter", "Kind", "Level",
-            *_header(several, *(column.header for column in columns)),
-        ),
-        rows=tuple(
-            (
-                figures.power_domain,
-                _meter(row, figures),
-                figures.energy_kind,
-                row.level,
-                *_factor_cells(row, several),
-                *(column.cell(row, figures) for column in columns),
-            )
-            for row, figures in cells
-        ),
-        numeric=_numeric(4 + len(_FACTORS) + several, columns),
-        note="\n".join(_domain_notes(report, (figures for _, figures in cells))),
-    ))  # fmt: skip
+    return _explaining_spread(
+        Table(
+            title=title,
+            header=(
+                "Domain",
+                "Meter",
+                "Kind",
+                "Level",
+                *_header(several, *(column.header for column in columns)),
+            ),
+            rows=tuple(
+                (
+                    figures.power_domain,
+                    _meter(row, figures),
+                    figures.energy_kind,
+                    row.level,
+                    *_factor_cells(row, several),
+                    *(column.cell(row, figures) for column in columns),
+                )
+                for row, figures in cells
+            ),
+            numeric=_numeric(4 + len(_FACTORS) + several, columns),
+            note="\n".join(_domain_notes(report, (figures for _, figures in cells))),
+        )
+    )
 
 
 def _meter(row: Row, figures: DomainFigures) -> str:
@@ -501,14 +513,25 @@ def layers_table(costs: "Sequence[LayerCost]") -> Table:
     return Table(
         title="Cost per layer",
         header=(
-            "Campaign", "Operation", "Spatiality", "Request", "Buffer", "Flush", "Layer",
-            "Over", "n", "J/GB more", "95 % interval", "s/GB more", "Verdict",
+            "Campaign",
+            "Operation",
+            "Spatiality",
+            "Request",
+            "Buffer",
+            "Flush",
+            "Layer",
+            "Over",
+            "n",
+            "J/GB more",
+            "95 % interval",
+            "s/GB more",
+            "Verdict",
         ),
         rows=tuple(_layer_cells(cost) for cost in costs),
         numeric=frozenset({8, 9, 10, 11}),
         note="medians of the layer less those of the one below; verdict: energy, Mann-Whitney, p "
         "adjusted over all rows (Benjamini and Hochberg), confirmed at p < 0.05",
-    )  # fmt: skip
+    )
 
 
 def _layer_cells(cost: "LayerCost") -> tuple[str, ...]:

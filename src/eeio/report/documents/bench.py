@@ -58,14 +58,16 @@ def report_page(report: Report) -> str:
     # The tables of experiments would repeat those of commands.
     others = [one for one in tables(report) if one.rows and "Operation" not in one.header]
     names = ", ".join(map(attrgetter("name"), report.campaigns))
-    return render_html(Document(
-        title=f"Commands: {names}",
-        answer=tuple(answers),
-        parts=(*_parts(commands, remarks), *others),
-        data=dict,
-        warnings=tuple(dict.fromkeys(report.warnings)),
-        charts=lambda: _charts(of_each),
-    ))  # fmt: skip
+    return render_html(
+        Document(
+            title=f"Commands: {names}",
+            answer=tuple(answers),
+            parts=(*_parts(commands, remarks), *others),
+            data=dict,
+            warnings=tuple(dict.fromkeys(report.warnings)),
+            charts=lambda: _charts(of_each),
+        )
+    )
 
 
 def is_of_commands(report: Report) -> bool:
@@ -102,8 +104,11 @@ def _to_json(
 def _record(one: Bench) -> dict[str, Any]:
     """A command: medians and quartiles."""
     record: dict[str, Any] = {
-        "command": one.label, "n": one.n, "energy_kind": one.kind, "not_durable": one.not_durable,
-    }  # fmt: skip
+        "command": one.label,
+        "n": one.n,
+        "energy_kind": one.kind,
+        "not_durable": one.not_durable,
+    }
     for name in FIGURES:
         of = one.quartiles(name)
         record |= {
@@ -127,18 +132,24 @@ def hyperfine_json(found: Sequence[Bench]) -> str:
             for name in ("user_s", "system_s")
         )
         energy = one.quartiles("energy_j")
-        results.append({
-            "command": one.label,
-            "mean": statistics.fmean(times),
-            "stddev": statistics.stdev(times) if len(times) > 1 else None,
-            "median": statistics.median(times),
-            "user": user, "system": system, "min": min(times), "max": max(times),
-            "times": list(times),
-            "exit_codes": list(map(_exit_code, one.phases)),
-            **({"parameters": dict(one.parameters)} if one.parameters else {}),
-            f"{mark(one.kind or '').lower().replace(' ', '_')}energy_j":
-                None if energy is None or one.not_durable else energy.median,
-        })  # fmt: skip
+        results.append(
+            {
+                "command": one.label,
+                "mean": statistics.fmean(times),
+                "stddev": statistics.stdev(times) if len(times) > 1 else None,
+                "median": statistics.median(times),
+                "user": user,
+                "system": system,
+                "min": min(times),
+                "max": max(times),
+                "times": list(times),
+                "exit_codes": list(map(_exit_code, one.phases)),
+                **({"parameters": dict(one.parameters)} if one.parameters else {}),
+                f"{mark(one.kind or '').lower().replace(' ', '_')}energy_j": None
+                if energy is None or one.not_durable
+                else energy.median,
+            }
+        )
     return json.dumps({"results": results}, indent=2) + "\n"
 
 
@@ -183,23 +194,42 @@ def _table(found: Sequence[Bench]) -> Table:
             joules, efficiency = (
                 text if text == NONE else f"{text} ({DEMO})" for text in (joules, efficiency)
             )
-        rows.append((
-            one.label, _prefixed(one, "duration_s", "s"), _plain(one, "power_w") + domain, joules,
-            efficiency, _prefixed(one, "bytes_device_read", "B"),
-            _prefixed(one, "bytes_device_written", "B"), _prefixed(one, "durable_s", "s"),
-            _prefixed(one, "cpu_s", "s"), _prefixed(one, "memory_peak_bytes", "B"), str(one.n),
-        ))  # fmt: skip
+        rows.append(
+            (
+                one.label,
+                _prefixed(one, "duration_s", "s"),
+                _plain(one, "power_w") + domain,
+                joules,
+                efficiency,
+                _prefixed(one, "bytes_device_read", "B"),
+                _prefixed(one, "bytes_device_written", "B"),
+                _prefixed(one, "durable_s", "s"),
+                _prefixed(one, "cpu_s", "s"),
+                _prefixed(one, "memory_peak_bytes", "B"),
+                str(one.n),
+            )
+        )
     return Table(
         title="Commands",
-        header=("Command", "Time", "W", "J", "MB/J", "Read", "Written", "Until durable", "CPU",
-                "Memory", "n"),
+        header=(
+            "Command",
+            "Time",
+            "W",
+            "J",
+            "MB/J",
+            "Read",
+            "Written",
+            "Until durable",
+            "CPU",
+            "Memory",
+            "n",
+        ),
         rows=tuple(rows),
         numeric=frozenset(range(1, 11)),
-        note=
-            "medians of one execution, with quartiles where they differ; bytes read and written "
-            "at the drive by the command's processes, from the kernel; W and J of writes until "
-            "they are durable",
-    )  # fmt: skip
+        note="medians of one execution, with quartiles where they differ; bytes read and written "
+        "at the drive by the command's processes, from the kernel; W and J of writes until "
+        "they are durable",
+    )
 
 
 def _parts(
@@ -244,11 +274,17 @@ def _outliers(one: Bench) -> str:
 
 
 _LABELS = {
-    "duration_s": "time", "cpu_s": "CPU time", "bytes_device_read": "bytes read at the drive",
-    "bytes_device_written": "bytes written at the drive", "bytes_asked": "requested bytes",
-    "memory_peak_bytes": "peak memory", "energy_j": "energy", "power_w": "power",
-    "efficiency_bytes_per_j": "MB/J", "durable_s": "time until durable",
-}  # fmt: skip
+    "duration_s": "time",
+    "cpu_s": "CPU time",
+    "bytes_device_read": "bytes read at the drive",
+    "bytes_device_written": "bytes written at the drive",
+    "bytes_asked": "requested bytes",
+    "memory_peak_bytes": "peak memory",
+    "energy_j": "energy",
+    "power_w": "power",
+    "efficiency_bytes_per_j": "MB/J",
+    "durable_s": "time until durable",
+}
 """Of each of FIGURES, in a sentence."""
 
 

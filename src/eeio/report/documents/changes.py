@@ -84,10 +84,18 @@ def _verdict(changes: Changes, counts: Mapping[Verdict, int], tested: int) -> st
 
 def label(experiment: ExperimentChange, changes: Changes) -> str:
     """With level, tool and target where the experiments differ in them."""
-    alike = len({
-        (*(e.before.factors[name] for name in ("level", "tool", "target")), *e.before.details)
-        for e in changes.experiments
-    }) == 1  # fmt: skip
+    alike = (
+        len(
+            {
+                (
+                    *(e.before.factors[name] for name in ("level", "tool", "target")),
+                    *e.before.details,
+                )
+                for e in changes.experiments
+            }
+        )
+        == 1
+    )
     return experiment.before.label(without=PLACE, tool=not alike)
 
 

@@ -20,9 +20,14 @@ from eeio.units.sizes import MB
 
 _UNITS = {BANDWIDTH: ("MB/s", MB), EFFICIENCY: ("MB/J", MB)}
 _SWITCHES = {"buffer": "the buffer cache", "disk": "the drive's write cache"}
-_DOMAINS = {"system": "of the system", "module": "of the module", "package": "of the processor",
-            "dram": "of the memory", "device": "of the device",
-            "accelerator": "of the accelerators"}  # fmt: skip
+_DOMAINS = {
+    "system": "of the system",
+    "module": "of the module",
+    "package": "of the processor",
+    "dram": "of the memory",
+    "device": "of the device",
+    "accelerator": "of the accelerators",
+}
 
 
 def sentence(effect: Effect) -> str:
@@ -197,14 +202,20 @@ def _idle_table(items: Sequence[IdleBusy]) -> Table:
     return Table(
         title="Idle and busy power: distribution of the increase",
         header=(
-            "System", "Domain", "Idle, mean (W)", "Idle, median (W)", "Busy (W)", "Extra (W)",
-            "Share", "Note",
+            "System",
+            "Domain",
+            "Idle, mean (W)",
+            "Idle, median (W)",
+            "Busy (W)",
+            "Extra (W)",
+            "Share",
+            "Note",
         ),
         rows=tuple(rows),
         numeric=frozenset((2, 3, 4, 5, 6)),
         note="Busy is the experiment with the highest power; extra is above the mean at idle: "
         + "; ".join(busiest),
-    )  # fmt: skip
+    )
 
 
 def normality_table(counts: Sequence[NormalityCount]) -> Table:
@@ -214,14 +225,17 @@ def normality_table(counts: Sequence[NormalityCount]) -> Table:
         header=("Metric", "Experiments", "Kolmogorov-Smirnov", "Lilliefors", "Shapiro-Wilk"),
         rows=tuple(
             (
-                _quantity(count.metric), str(count.experiments), str(count.kolmogorov_smirnov),
-                str(count.lilliefors), str(count.shapiro_wilk),
+                _quantity(count.metric),
+                str(count.experiments),
+                str(count.kolmogorov_smirnov),
+                str(count.lilliefors),
+                str(count.shapiro_wilk),
             )
             for count in counts
         ),
         numeric=frozenset((1, 2, 3, 4)),
         note="Kolmogorov-Smirnov with fitted mean and deviation is too lenient; the others decide.",
-    )  # fmt: skip
+    )
 
 
 def to_json(comparison: Comparison) -> dict[str, Any]:

@@ -23,10 +23,14 @@ _ANSWERS = {
     "g_co2e_per_tb_year": "Stored: carbon (g CO2e/TB a year)",
 }
 _NAMES = {
-    "j_per_gb": "J/GB", "kwh_per_tb": "kWh/TB", "money_per_tb": "money/TB",
-    "g_co2e_per_tb": "g CO2e/TB", "kwh_per_tb_year": "stored, kWh",
-    "money_per_tb_year": "stored, money", "g_co2e_per_tb_year": "stored, g CO2e",
-}  # fmt: skip
+    "j_per_gb": "J/GB",
+    "kwh_per_tb": "kWh/TB",
+    "money_per_tb": "money/TB",
+    "g_co2e_per_tb": "g CO2e/TB",
+    "kwh_per_tb_year": "stored, kWh",
+    "money_per_tb_year": "stored, money",
+    "g_co2e_per_tb_year": "stored, g CO2e",
+}
 
 
 def document(
@@ -155,10 +159,14 @@ def _mix(cost: Cost, several: str) -> Table:
 def _inputs(cost: Cost, several: str) -> Table:
     given = cost.inputs
     numbers = {
-        "price of a kWh": given.price_per_kwh, "PUE": given.pue, "duty": given.duty,
-        "purchase": given.purchase, "embodied carbon (kg CO2e)": given.embodied_kg,
-        "years": given.years, "capacity (bytes)": given.capacity_bytes,
-    }  # fmt: skip
+        "price of a kWh": given.price_per_kwh,
+        "PUE": given.pue,
+        "duty": given.duty,
+        "purchase": given.purchase,
+        "embodied carbon (kg CO2e)": given.embodied_kg,
+        "years": given.years,
+        "capacity (bytes)": given.capacity_bytes,
+    }
     rows = [(name, plain(v)) for name, v in numbers.items()]
     text = "-"
     if given.grid is not None:
@@ -171,6 +179,8 @@ def _inputs(cost: Cost, several: str) -> Table:
     how = "measured" if given.idle_w is None else "given"
     rows.append((f"idle power, {how} (W)", plain(cost.idle_power_w)))
     return Table(
-        title=f"Inputs{several}", header=("Input", "Value"), rows=tuple(rows),
+        title=f"Inputs{several}",
+        header=("Input", "Value"),
+        rows=tuple(rows),
         numeric=frozenset({1}),
-    )  # fmt: skip
+    )

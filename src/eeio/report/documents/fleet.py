@@ -48,14 +48,16 @@ def document(
         answer=(answer,),
         parts=tuple(parts),
         data=lambda: {
-            "schema_version": 1, **asdict(found), "rejected": list(rejected),
+            "schema_version": 1,
+            **asdict(found),
+            "rejected": list(rejected),
             "warnings": list(warnings),
         },
         records=lambda: [_record(node, found.metrics) for node in found.nodes],
         warnings=warnings,
         hint="eeio compare CAMPAIGN CAMPAIGN shows two nodes in detail",
         charts=charts,
-    )  # fmt: skip
+    )
 
 
 def _record(node: NodeSummary, metrics: Sequence[str]) -> Mapping[str, Any]:

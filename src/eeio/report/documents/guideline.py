@@ -116,12 +116,15 @@ def _per_tb_table(costs: Sequence[Cost], less: Sequence[LessPerTb]) -> Table:
             for name, title in PER_TB.items()
         ),
         numeric=frozenset(range(1, len(costs) + 1)),
-        note="\n".join((
-            "on one server of each kind; `eeio cost` shows which input changes each answer most",
-            *map(less_text, less),
-            *(reason.format(currency=currency) for reason in reasons),
-        )),
-    )  # fmt: skip
+        note="\n".join(
+            (
+                "on one server of each kind; `eeio cost` shows which input changes each answer "
+                "most",
+                *map(less_text, less),
+                *(reason.format(currency=currency) for reason in reasons),
+            )
+        ),
+    )
 
 
 def less_text(one: LessPerTb) -> str:
@@ -339,12 +342,17 @@ def _experiments_table(guideline: Guideline) -> Table:
     return Table(
         title="Experiment by experiment",
         header=(
-            "Experiment", "Share", "Variants", "B_ts / B_lp", "P_lp / P_ts", "Energy per byte",
+            "Experiment",
+            "Share",
+            "Variants",
+            "B_ts / B_lp",
+            "P_lp / P_ts",
+            "Energy per byte",
             "At the same bandwidth",
         ),
         rows=tuple(rows),
         numeric=frozenset({1, 3, 4, 5}),
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,9 @@ def document(found: History, warnings: Sequence[str] = ()) -> Document:
         data=lambda: {"schema_version": 1, **asdict(found), "warnings": list(warnings)},
         records=lambda: [
             {
-                "machine": one.machine, "experiment": one.label, **asdict(point),
+                "machine": one.machine,
+                "experiment": one.label,
+                **asdict(point),
                 "metric": found.metric,
                 "changed": any(step.campaign == point.campaign for step in one.steps),
             }
@@ -48,7 +50,7 @@ def document(found: History, warnings: Sequence[str] = ()) -> Document:
         warnings=tuple(warnings),
         hint="eeio compare BEFORE AFTER shows two campaigns in detail",
         charts=charts,
-    )  # fmt: skip
+    )
 
 
 def _table(found: History) -> Table:

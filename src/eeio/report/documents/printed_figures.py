@@ -62,15 +62,18 @@ def of_all(papers: Sequence[Listed]) -> Document:
                 paper.study,
                 paper.paper,
                 str(paper.claims),
-                *(("-",) * len(VERDICTS) if paper.counts is None
-                  else (str(paper.counts[verdict]) for verdict in VERDICTS)),
+                *(
+                    ("-",) * len(VERDICTS)
+                    if paper.counts is None
+                    else (str(paper.counts[verdict]) for verdict in VERDICTS)
+                ),
                 paper.remark,
             )
             for paper in papers
         ),
         numeric=frozenset(range(2, 3 + len(VERDICTS))),
         note=_MEANING,
-    )  # fmt: skip
+    )
     return Document(
         title="eeio study replicate",
         parts=(table,),

@@ -130,9 +130,20 @@ def table(traced: Traced) -> Table | tuple[str, ...]:
     notes += [note for note, applies in _notes_on_rows(traced.rows) if applies]
     notes += [traced.overhead] if traced.overhead else []
     header = (
-        "Phase", "Operation", "Spatiality", "Start (s)", "Length (s)", "Requests", "Size (share)",
-        "MB", "MB/s", "Processes", "Power (W)", "Energy (J)", "MB/J",
-    )  # fmt: skip
+        "Phase",
+        "Operation",
+        "Spatiality",
+        "Start (s)",
+        "Length (s)",
+        "Requests",
+        "Size (share)",
+        "MB",
+        "MB/s",
+        "Processes",
+        "Power (W)",
+        "Energy (J)",
+        "MB/J",
+    )
     numeric = frozenset(range(3, 10))
     return Table("I/O phases", header, tuple(rows), numeric, "\n".join(notes))
 
@@ -145,22 +156,28 @@ def _cells(traced: Traced, row: Row, begin_s: float) -> tuple[str, ...]:
         if phase.request_size_bytes is not None:
             size = f"{format_size(phase.request_size_bytes)} ({phase.request_size_share:.0%})"
         requests = (
-            _operation(traced, row), phase.spatiality, f"{phase.requests}", size,
+            _operation(traced, row),
+            phase.spatiality,
+            f"{phase.requests}",
+            size,
             str(phase.processes),
-        )  # fmt: skip
+        )
     operation, pattern, count, size, processes = requests
     return (
-        row.name, operation, pattern,
+        row.name,
+        operation,
+        pattern,
         "-" if row.start_s is None else f"{row.start_s - begin_s:.3f}",
         "-" if row.seconds is None else f"{row.seconds:.3f}",
-        count, size,
+        count,
+        size,
         "-" if row.bytes_moved is None else number(row.bytes_moved / MB),
         _marked(row, _rate(row)),
         processes,
         _of_domains(row.energy, lambda r: r.power_w),
         _of_domains(row.energy, lambda r: r.energy_j),
         _marked(row, _of_domains(row.energy, partial(_mb_per_j, row))),
-    )  # fmt: skip
+    )
 
 
 def _rate(row: Row) -> str:

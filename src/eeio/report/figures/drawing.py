@@ -27,8 +27,15 @@ for _name in ("timezone", "date.epoch"):  # which that leaves
     matplotlib.rcParams[_name] = matplotlib.rcParamsDefault[_name]
 
 BLUE, VERMILION, GREEN, PURPLE, GREY, WINE, INDIGO, BLACK = (
-    "#0072B2", "#C04E00", "#00785A", "#AA3377", "#555555", "#882255", "#332288", "#000000",
-)  # fmt: skip
+    "#0072B2",
+    "#C04E00",
+    "#00785A",
+    "#AA3377",
+    "#555555",
+    "#882255",
+    "#332288",
+    "#000000",
+)
 """Of Okabe and Ito's and of Paul Tol's colour-blind safe palettes, the lighter ones darkened: each
 at least 4.5:1 on white (WCAG 2.2 wants 3:1 of graphics, 4.5:1 of text)."""
 COLOURS = (BLUE, VERMILION, GREEN, PURPLE, GREY, WINE, INDIGO, BLACK)
@@ -164,9 +171,19 @@ def stamp(axes: Axes, text: str, inches: float | None = None) -> None:
         inches = axes.bbox.width / axes.figure.dpi
     size = max(5.0, min(15.0, 0.9 * 72 * inches / (0.6 * len(text))))
     axes.text(
-        0.5, 0.5, text, transform=axes.transAxes, ha="center", va="center",
-        fontsize=size, color=_STAMP, alpha=0.5, zorder=10, clip_on=True, parse_math=False,
-    )  # fmt: skip
+        0.5,
+        0.5,
+        text,
+        transform=axes.transAxes,
+        ha="center",
+        va="center",
+        fontsize=size,
+        color=_STAMP,
+        alpha=0.5,
+        zorder=10,
+        clip_on=True,
+        parse_math=False,
+    )
 
 
 def foreign(name: str) -> str:
@@ -203,9 +220,10 @@ def file_of(drawing: Drawing, form: str) -> bytes:
     if form == "pdf":
         with matplotlib.rc_context({"pdf.fonttype": 42}):
             drawing.figure.savefig(
-                out, format="pdf",
+                out,
+                format="pdf",
                 metadata={"Title": title, "Subject": description, "CreationDate": None},
-            )  # fmt: skip
+            )
     else:
         drawing.figure.savefig(
             out, format="png", dpi=_PNG_DPI, metadata={"Title": title, "Description": description}

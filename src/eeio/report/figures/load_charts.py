@@ -45,8 +45,14 @@ from eeio.units.sizes import format_size
 CHARTS = ("latency", "depth", "power")
 """The names of `--chart`."""
 
-_PERCENTILES = {"p50": "50", "p95": "95", "p99": "99", "p999": "99.9", "p9999": "99.99",
-                "max": "max"}  # fmt: skip
+_PERCENTILES = {
+    "p50": "50",
+    "p95": "95",
+    "p99": "99",
+    "p999": "99.9",
+    "p9999": "99.99",
+    "max": "max",
+}
 _MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
 _MOST_LINES = 16
 """Of experiments in a chart; more could not be told apart."""
@@ -332,9 +338,11 @@ def _draw_means(report: Report, means: Mapping[str, Sequence[_Mean]], look: Look
     count = sum(map(len, means.values()))
     description = f"The mean power of {count} runs; their readings are not stored."
     return _done(
-        _Sheet(figure, panels, sources, ""), "Power over time, mean of each run", report,
+        _Sheet(figure, panels, sources, ""),
+        "Power over time, mean of each run",
+        report,
         description,
-    )  # fmt: skip
+    )
 
 
 def _means(campaign: Campaign) -> list[_Mean]:

@@ -53,8 +53,10 @@ _MARKS = {"off": "o", "on": "s", "as found": "D"}
 _PANEL_INCHES = (3.1, 2.9)
 # Of the labels below an axis: narrower, and neighbours touch.
 _KIND_INCHES = 0.36
-_METRICS = {BANDWIDTH: ("bandwidth", "Bandwidth (MB/s)", MB),
-            EFFICIENCY: ("efficiency", "Energy efficiency (MB/J)", MB)}  # fmt: skip
+_METRICS = {
+    BANDWIDTH: ("bandwidth", "Bandwidth (MB/s)", MB),
+    EFFICIENCY: ("efficiency", "Energy efficiency (MB/J)", MB),
+}
 _A_REPETITION = "a repetition; line: median, band: its 95 % interval; thin line: quartiles"
 
 
@@ -317,18 +319,29 @@ def _dots(
     left, right = at - width / 2, at + width / 2
     if estimate.interval is not None:
         panel.fill_between(
-            [left, right], estimate.interval.low, estimate.interval.high, color=colour, alpha=0.3,
-            linewidth=0, zorder=2,
-        )  # fmt: skip
+            [left, right],
+            estimate.interval.low,
+            estimate.interval.high,
+            color=colour,
+            alpha=0.3,
+            linewidth=0,
+            zorder=2,
+        )
     panel.hlines(estimate.value, left, right, color=colour, linewidth=1.8, zorder=3)
     panel.vlines(right, found.q1, found.q3, color=colour, linewidth=1.0, zorder=3)
     # Side by side, so that equal values stay apart.
     spread = width * 0.8 / max(1, len(values) - 1)
     first = at - spread * (len(values) - 1) / 2
     panel.plot(
-        [first + spread * n for n in range(len(values))], values, mark, markersize=2.4,
-        color=colour, markeredgecolor="black", markeredgewidth=0.3, zorder=4,
-    )  # fmt: skip
+        [first + spread * n for n in range(len(values))],
+        values,
+        mark,
+        markersize=2.4,
+        color=colour,
+        markeredgecolor="black",
+        markeredgewidth=0.3,
+        zorder=4,
+    )
 
 
 def _busy_values(cells: Sequence[Cell], item: IdleBusy) -> Sequence[float]:

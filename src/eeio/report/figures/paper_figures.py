@@ -127,7 +127,13 @@ def _table(title: str, chapter: Chapter, found: Sequence[PaperFigure], apart: st
         title=title,
         header=(
             *(("Campaign",) if several else ()),
-            "Figure", "Paper", "Result", "Result / paper", "Paper's system", "Where", "Experiments",
+            "Figure",
+            "Paper",
+            "Result",
+            "Result / paper",
+            "Paper's system",
+            "Where",
+            "Experiments",
         ),
         rows=tuple(
             (
@@ -145,7 +151,7 @@ def _table(title: str, chapter: Chapter, found: Sequence[PaperFigure], apart: st
         ),
         numeric=frozenset(place + several for place in (1, 2, 3)),
         note="\n".join(filter(None, notes)),
-    )  # fmt: skip
+    )
 
 
 def _drawing(found: Sequence[PaperFigure], title: str, stamped: str, look: "Look") -> "Drawing":

@@ -219,9 +219,15 @@ def _marks(axis: Axes, y: float, values: Sequence[float], row: Row, hollow: bool
     axis.plot([found.q1, found.q3], [y, y], "-", lw=1.2, color=colour, solid_capstyle="butt")
     axis.plot([found.median] * 2, [y - 0.2, y + 0.2], "-", lw=1.8, color=colour)
     axis.plot(
-        values, [y] * len(values), mark, ms=3.2, color=colour, mfc="white" if hollow else colour,
-        mew=0.7, mec=colour if hollow else "white",
-    )  # fmt: skip
+        values,
+        [y] * len(values),
+        mark,
+        ms=3.2,
+        color=colour,
+        mfc="white" if hollow else colour,
+        mew=0.7,
+        mec=colour if hollow else "white",
+    )
 
 
 def _legend(rows: Sequence[Row], wanted: _Figure) -> list[tuple[Line2D, str]]:

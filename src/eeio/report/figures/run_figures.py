@@ -237,9 +237,13 @@ def _over_time(traces: Sequence[Trace], label: str, stamped: str, look: Look) ->
             part = f", {first // most + 1} of {-(-len(every) // most)}"
         drawn_traces = [trace for _, mine in shown for trace in mine]
         yield _finished(
-            figure, panels[: len(shown)], f"Power over time{part}", label, stamped,
+            figure,
+            panels[: len(shown)],
+            f"Power over time{part}",
+            label,
+            stamped,
             _of_traces(drawn_traces, label),
-        )  # fmt: skip
+        )
 
 
 def _add_bandwidth(panel: "Axes", traces: Sequence[Trace]) -> None:
@@ -249,9 +253,12 @@ def _add_bandwidth(panel: "Axes", traces: Sequence[Trace]) -> None:
     right = panel.twinx()
     for number, trace in enumerate(traces):
         right.plot(
-            [at_s for at_s, _ in trace.bandwidth], [rate for _, rate in trace.bandwidth],
-            linewidth=0.6, linestyle=":", color=COLOURS[number % len(COLOURS)],
-        )  # fmt: skip
+            [at_s for at_s, _ in trace.bandwidth],
+            [rate for _, rate in trace.bandwidth],
+            linewidth=0.6,
+            linestyle=":",
+            color=COLOURS[number % len(COLOURS)],
+        )
     right.set_ylim(bottom=0)
     right.set_ylabel("Bandwidth (MB/s), dotted", fontsize=7)
     right.tick_params(labelsize=6)
@@ -270,14 +277,21 @@ def _over_share(traces: Sequence[Trace], label: str, stamped: str, look: Look) -
             for number, trace in enumerate(mine):
                 times_s, watts = _line(trace)
                 panel.plot(
-                    [at + t / trace.seconds for t in times_s], watts, linewidth=0.6,
+                    [at + t / trace.seconds for t in times_s],
+                    watts,
+                    linewidth=0.6,
                     color=COLOURS[number % len(COLOURS)],
-                )  # fmt: skip
+                )
         _set_kinds(panel, [kind for kind, _ in kinds], 0.5, figure.get_size_inches()[0])
     return _finished(
-        figure, panels[: len(shown)], "Power over normalized time", label, stamped,
-        _of_traces(traces, label), x_size=5,
-    )  # fmt: skip
+        figure,
+        panels[: len(shown)],
+        "Power over normalized time",
+        label,
+        stamped,
+        _of_traces(traces, label),
+        x_size=5,
+    )
 
 
 def _watts(traces: Sequence[Trace], panel: tuple[tuple[str, ...], str, str]) -> list[float]:
@@ -303,20 +317,31 @@ def _boxes(traces: Sequence[Trace], label: str, stamped: str, look: Look) -> Dra
                     boxes.append(_box(watts))
                     at.append(where + (number - (len(buffers) - 1) / 2) * 0.3)
             drawn_boxes = panel.bxp(
-                boxes, positions=at, widths=0.24, showfliers=False, patch_artist=True,
-                medianprops={"color": "black", "linewidth": 1.0}, whiskerprops={"linewidth": 0.6},
-                capprops={"linewidth": 0.6}, boxprops={"linewidth": 0.6}, manage_ticks=False,
-            )  # fmt: skip
+                boxes,
+                positions=at,
+                widths=0.24,
+                showfliers=False,
+                patch_artist=True,
+                medianprops={"color": "black", "linewidth": 1.0},
+                whiskerprops={"linewidth": 0.6},
+                capprops={"linewidth": 0.6},
+                boxprops={"linewidth": 0.6},
+                manage_ticks=False,
+            )
             for box in drawn_boxes["boxes"]:
                 box.set(facecolor=COLOURS[number], alpha=0.6)
         _set_kinds(panel, kinds, 0.0, figure.get_size_inches()[0])
     description = "box: quartiles and median; whiskers: 5 % and 95 % of the readings"
     return _finished(
-        figure, panels[: len(places)], "Single readings of power", label, stamped,
+        figure,
+        panels[: len(places)],
+        "Single readings of power",
+        label,
+        stamped,
         _of_traces(traces, label, description),
         [(Patch(color=COLOURS[n], alpha=0.6), f"buffer cache {b}") for n, b in enumerate(buffers)],
         x_size=5,
-    )  # fmt: skip
+    )
 
 
 def _box(watts: Sequence[float]) -> dict[str, float]:
@@ -324,8 +349,13 @@ def _box(watts: Sequence[float]) -> dict[str, float]:
     ordered = sorted(watts)
     cuts = statistics.quantiles(ordered, n=100, method="inclusive") if len(ordered) > 1 else None
     at = (lambda p: cuts[p - 1]) if cuts else (lambda p: ordered[0])
-    return {"med": at(50), "q1": at(25), "q3": at(75), "whislo": at(_WHISKERS[0]),
-            "whishi": at(_WHISKERS[1])}  # fmt: skip
+    return {
+        "med": at(50),
+        "q1": at(25),
+        "q3": at(75),
+        "whislo": at(_WHISKERS[0]),
+        "whishi": at(_WHISKERS[1]),
+    }
 
 
 def _panels(
@@ -363,8 +393,9 @@ def _set_kinds(panel: "Axes", kinds: Sequence[str], middle: float, width: float)
     panel.set_xticks(
         [at + middle for at in range(len(kinds))],
         [textwrap.fill(foreign(kind), 28 if on_end else characters) for kind in kinds],
-        fontsize=5, rotation=90 if on_end else 0,
-    )  # fmt: skip
+        fontsize=5,
+        rotation=90 if on_end else 0,
+    )
 
 
 def _of_traces(
@@ -453,15 +484,25 @@ def _of_processors(
                 (t, v * scale) for t, v in zip(one.times_s, values, strict=True) if v is not None
             ]
             panel.plot(
-                [t for t, _ in points], [v for _, v in points], marker=".", markersize=2,
-                linewidth=0.6, alpha=0.8, color=COLOURS[number % len(COLOURS)],
-            )  # fmt: skip
+                [t for t, _ in points],
+                [v for _, v in points],
+                marker=".",
+                markersize=2,
+                linewidth=0.6,
+                alpha=0.8,
+                color=COLOURS[number % len(COLOURS)],
+            )
     grid = panels[0].get_gridspec()
     for panel in panels[-grid.ncols :] if grid is not None else ():
         panel.set_xlabel("Time since start (s)", fontsize=7)
-    description = "; ".join(f"{' '.join(place)}, {kind}: {len(mine)} runs"
-                     for (place, kind), mine in shown.items())  # fmt: skip
+    description = "; ".join(
+        f"{' '.join(place)}, {kind}: {len(mine)} runs" for (place, kind), mine in shown.items()
+    )
     return _finished(
-        figure, panels[: len(shown)], label.partition(" (")[0], label, stamped,
+        figure,
+        panels[: len(shown)],
+        label.partition(" (")[0],
+        label,
+        stamped,
         f"{label} over time, a line a repetition. {description}.",
-    )  # fmt: skip
+    )

@@ -134,9 +134,12 @@ def _name_phases(panel: Axes, phases: Sequence[TracePhase], first_s: float, last
                 continue
             ends[line] = left + width
             panel.annotate(
-                name, (left / scale, 0.97 - 0.09 * line), xycoords=("data", "axes fraction"),
-                fontsize=7, va="top",
-            )  # fmt: skip
+                name,
+                (left / scale, 0.97 - 0.09 * line),
+                xycoords=("data", "axes fraction"),
+                fontsize=7,
+                va="top",
+            )
             break
 
 

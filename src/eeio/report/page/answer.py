@@ -198,8 +198,10 @@ def _bandwidths(page: Page) -> list[Part]:
 
 def tiles(page: Page) -> list[Tile]:
     """Six figures; a missing one shows its reason."""
-    return [*(_measured_tiles(page) if not page.estimated and page.key else _other_tiles(page)),
-            _validity(page)]  # fmt: skip
+    return [
+        *(_measured_tiles(page) if not page.estimated and page.key else _other_tiles(page)),
+        _validity(page),
+    ]
 
 
 def _measured_tiles(page: Page) -> list[Tile]:
@@ -219,9 +221,13 @@ def _measured_tiles(page: Page) -> list[Tile]:
     )
     energies = [_span(page, domain) for domain in range(len(page.keys))]
     found.append(
-        Tile("J per GB, all", energies[0][0], "J" if energies[0][1] else "",
-             (Part(" · ".join(text for _, text in energies if text)),))
-    )  # fmt: skip
+        Tile(
+            "J per GB, all",
+            energies[0][0],
+            "J" if energies[0][1] else "",
+            (Part(" · ".join(text for _, text in energies if text)),),
+        )
+    )
     found.append(_iops_tile(ranked))
     return found
 
@@ -314,9 +320,14 @@ def _estimated_tiles(page: Page) -> list[Tile]:
     unit = "J" if per_gb else ""
     return [
         Tile("ESTIMATE: J per GB, modelled", value, unit, (_band(limits),), kind="estimate"),
-        Tile("ESTIMATE: idle power, modelled", _range(idle) if idle else "none",
-             "W" if idle else "", (Part("model, not a reading"),), kind="estimate"),
-    ]  # fmt: skip
+        Tile(
+            "ESTIMATE: idle power, modelled",
+            _range(idle) if idle else "none",
+            "W" if idle else "",
+            (Part("model, not a reading"),),
+            kind="estimate",
+        ),
+    ]
 
 
 def _band(limits: Sequence[Quartiles]) -> Part:

@@ -54,10 +54,13 @@ def _over_duty(
         if duty is not None and duty >= _TICKS[0]:
             upright.append((duty, f"yours: {_percent(duty)}"))
     axes = Axes(
-        y_title=unit, x_title="Duty cycle (share of time with I/O)",
-        x_ticks=tuple(zip(_TICKS, map(_percent, _TICKS), strict=True)), upright=tuple(upright),
-        is_logarithmic=True, is_x_logarithmic=True,
-    )  # fmt: skip
+        y_title=unit,
+        x_title="Duty cycle (share of time with I/O)",
+        x_ticks=tuple(zip(_TICKS, map(_percent, _TICKS), strict=True)),
+        upright=tuple(upright),
+        is_logarithmic=True,
+        is_x_logarithmic=True,
+    )
     note = " ".join([*_break_even(series, equal), *(_ends(line, unit) for line in series)])
     yield lines(f"{title} per TB by duty cycle ({unit})", series, axes, note, stamp)
 

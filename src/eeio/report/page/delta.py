@@ -162,6 +162,11 @@ def delta_table(changes: "Changes") -> Markup:
         '<th scope="col" class="words">−{} % · 0 · +{} %</th>'
         '<th scope="col" class="words">Verdict</th></tr></thead><tbody>{}</tbody></table></div>'
     ).format(
-        changes.after, changes.before, changes.before, changes.after,
-        f"{100 * span:.0f}", f"{100 * span:.0f}", Markup("").join(rows),
-    )  # fmt: skip
+        changes.after,
+        changes.before,
+        changes.before,
+        changes.after,
+        f"{100 * span:.0f}",
+        f"{100 * span:.0f}",
+        Markup("").join(rows),
+    )

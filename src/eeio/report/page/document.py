@@ -36,8 +36,10 @@ def document(template: str, **parts: Any) -> str:
         lstrip_blocks=True,
     )
     environment.filters |= {
-        "described": described, "is_imported": is_imported, "source_of": source_of
-    }  # fmt: skip
+        "described": described,
+        "is_imported": is_imported,
+        "source_of": source_of,
+    }
     source = script()
     text = environment.get_template(template).render(
         policy=_policy(source),

@@ -80,16 +80,24 @@ def _tiles(guideline: Guideline) -> list[Tile]:
         _tile(f"{lp} for one {ts}", guideline.ratio, "servers", "the same bandwidth"),
         _tile("Power", fractional.power_change, "%", _SAVES[guideline.saves], kind, share=True),
         _tile(
-            "Energy per byte", guideline.energy_per_byte_change, "%", "under the workload",
+            "Energy per byte",
+            guideline.energy_per_byte_change,
+            "%",
+            "under the workload",
             share=True,
         ),
-    ]  # fmt: skip
+    ]
     for plan in guideline.deployments[1:]:
         number = texts.estimate(plan.servers)
         found.append(
-            _tile(f"With {number} {lp}", plan.power_change, "% power",
-                  f"bandwidth {texts.percent(plan.bandwidth_change)}", share=True)
-        )  # fmt: skip
+            _tile(
+                f"With {number} {lp}",
+                plan.power_change,
+                "% power",
+                f"bandwidth {texts.percent(plan.bandwidth_change)}",
+                share=True,
+            )
+        )
     return found
 
 
@@ -166,9 +174,19 @@ def _region(across: Scale, up: Scale) -> Iterator[Markup]:
             '<path class="saves" d="M{:.1f} {:.1f}L{:.1f} {:.1f}L{:.1f} {:.1f}L{:.1f} {:.1f}'
             'L{:.1f} {:.1f}L{:.1f} {:.1f}z"/><path class="limit" d="M{:.1f} {:.1f}L{:.1f} {:.1f}"/>'
         ).format(
-            across.at(across.low), bottom, across.at(across.low), begin[1], *begin, *end,
-            end[0], bottom, across.at(across.low), bottom, *begin, *end,
-        )  # fmt: skip
+            across.at(across.low),
+            bottom,
+            across.at(across.low),
+            begin[1],
+            *begin,
+            *end,
+            end[0],
+            bottom,
+            across.at(across.low),
+            bottom,
+            *begin,
+            *end,
+        )
         yield text(begin[0] + 8, max(top + 14, begin[1] + 16), "iso", "equal power")
     yield text(across.at(across.low) + 8, bottom - 10, "iso", "below the line: saves power")
 
@@ -181,10 +199,15 @@ def _mark(point: Point, place: int, across: Scale, up: Scale) -> Markup:
         '<g class="{}" data-place="{}"><path class="whisker" d="{}"/>'
         '<path d="{}" transform="translate({:.1f} {:.1f})"><title>{}</title></path>{}</g>'
     ).format(
-        " ".join(kinds), place, _whiskers(point, across, up, x, y),
-        _SHAPES.get(point.operation, _OTHER), x, y, shown(point_text(point)),
+        " ".join(kinds),
+        place,
+        _whiskers(point, across, up, x, y),
+        _SHAPES.get(point.operation, _OTHER),
+        x,
+        y,
+        shown(point_text(point)),
         text(x + 11, y - 9, "number", point.number),
-    )  # fmt: skip
+    )
 
 
 def _whiskers(point: Point, across: Scale, up: Scale, x: float, y: float) -> str:

@@ -91,9 +91,14 @@ def _bar(row: Bar, y: float, scale: float, names: Sequence[str]) -> Iterator[Mar
             '<rect class="part{}" x="{:.1f}" y="{:.0f}" width="{:.1f}" height="{}">'
             "<title>{}: {}</title></rect>"
         ).format(
-            names.index(part.name) % 4, x, y + 18, max(width, 0.5), _BAR_HEIGHT, part.name,
+            names.index(part.name) % 4,
+            x,
+            y + 18,
+            max(width, 0.5),
+            _BAR_HEIGHT,
+            part.name,
             page_number(part.value),
-        )  # fmt: skip
+        )
         x += width
     if row.interval is not None:
         low, high = (4 + end * scale for end in row.interval)
@@ -277,9 +282,11 @@ def _x_axis(axes: Axes, area: _Area, bottom: float) -> Iterator[Markup]:
         yield _path("change", f"M{area.across(x):.1f} {_TOP}V{bottom}")
         is_right = area.across(x) > _WIDTH / 2
         yield _text(
-            area.across(x) + (-4 if is_right else 4), _TOP + 10 + _SMALL_LINE * (place % 3),
-            "small end" if is_right else "small", text,
-        )  # fmt: skip
+            area.across(x) + (-4 if is_right else 4),
+            _TOP + 10 + _SMALL_LINE * (place % 3),
+            "small end" if is_right else "small",
+            text,
+        )
 
 
 def crossing(

@@ -76,9 +76,12 @@ def _end_s(phase: Phase) -> float:
 
 
 def _steps(
-    page: Page, run: Run, series: Mapping[Key, list[PowerSeries]], span: tuple[float, float],
+    page: Page,
+    run: Run,
+    series: Mapping[Key, list[PowerSeries]],
+    span: tuple[float, float],
     points: int,
-) -> list[Any]:  # fmt: skip
+) -> list[Any]:
     return [
         power_steps(series[key], run.started_monotonic_s, span, points) if key in series else None
         for key in page.keys

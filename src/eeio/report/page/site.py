@@ -66,13 +66,15 @@ def render(bundles: Sequence[Bundle], prices: Mapping[str, float], version: str)
         _Group(
             title,
             place < len(DOMAINS),
-            tuple(sorted(
-                (line for line in lines if line.group == (place, title)),
-                key=lambda line: -line.efficiency if place < len(DOMAINS) else 0.0,
-            )),
+            tuple(
+                sorted(
+                    (line for line in lines if line.group == (place, title)),
+                    key=lambda line: -line.efficiency if place < len(DOMAINS) else 0.0,
+                )
+            ),
         )
         for place, title in sorted({line.group for line in lines})
-    ]  # fmt: skip
+    ]
     return document(
         "site.html.j2",
         title="comparison of bundles",
@@ -88,9 +90,9 @@ def render(bundles: Sequence[Bundle], prices: Mapping[str, float], version: str)
 
 def drives(bundles: Iterable[Bundle]) -> list[str]:
     """The names of all drives, as the page shows them."""
-    return sorted({
-        campaign.machine.drive_name for bundle in bundles for campaign in bundle.campaigns
-    })  # fmt: skip
+    return sorted(
+        {campaign.machine.drive_name for bundle in bundles for campaign in bundle.campaigns}
+    )
 
 
 def _bundle_table(bundles: Sequence[Bundle]) -> Table:

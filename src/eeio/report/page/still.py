@@ -56,7 +56,9 @@ def still(page: Page) -> Markup:
     parts = [
         _FRAME.opening(description),
         *_FRAME.axes(
-            across, up, "Bandwidth (MB/s, logarithmic)",
+            across,
+            up,
+            "Bandwidth (MB/s, logarithmic)",
             f"Power (W, logarithmic), {domain_label(page.key)}",
         ),
         *_equal(across, up),
@@ -64,7 +66,7 @@ def still(page: Page) -> Markup:
         *(draw(point, across, up, page.key[2] == MODELLED) for point in points),
         *_labels(points, across, up),
         Markup("</svg>"),
-    ]  # fmt: skip
+    ]
     return Markup("").join(parts)
 
 
@@ -79,9 +81,11 @@ def _equal(across: Scale, up: Scale) -> Iterator[Markup]:
         yield Markup('<path class="equal" d="M{:.0f} {:.0f}L{:.0f} {:.0f}"/>').format(*begin, *end)
         at_top = abs(end[1] - _FRAME.top) < 1
         yield Markup('<text x="{:.0f}" y="{:.0f}" class="iso {}">{} MB/J</text>').format(
-            end[0] if at_top else end[0] + 4, end[1] - 5 if at_top else end[1] + 4,
-            "middle" if at_top else "", plain(value),
-        )  # fmt: skip
+            end[0] if at_top else end[0] + 4,
+            end[1] - 5 if at_top else end[1] + 4,
+            "middle" if at_top else "",
+            plain(value),
+        )
 
 
 def _stamp(word: str) -> Iterator[Markup]:
@@ -146,7 +150,15 @@ def _mark(point: _Point, across: Scale, up: Scale, estimate: bool) -> Markup:
         '<g class="{}"><path class="whisker" d="M{:.1f} {:.1f}H{:.1f}M{:.1f} {:.1f}V{:.1f}"/>'
         '<path d="{}" transform="translate({:.1f} {:.1f})"><title>{}</title></path></g>'
     ).format(
-        _kinds(point, estimate), across.at(point.mbs.q1 / MB), y, across.at(point.mbs.q3 / MB),
-        x, up.at(point.w.q1), up.at(point.w.q3), _SHAPES.get(row.operation or "", _OTHER), x, y,
+        _kinds(point, estimate),
+        across.at(point.mbs.q1 / MB),
+        y,
+        across.at(point.mbs.q3 / MB),
+        x,
+        up.at(point.w.q1),
+        up.at(point.w.q3),
+        _SHAPES.get(row.operation or "", _OTHER),
+        x,
+        y,
         escape(shown(label)),
-    )  # fmt: skip
+    )

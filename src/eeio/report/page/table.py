@@ -48,16 +48,20 @@ ESSENTIAL = "essential"
 
 def columns() -> list[Column]:
     """All columns behind the experiment's, in their order."""
-    n = Column("n", "n", "valid runs", lambda row, _: Cell(
-        str(row.n), f"{row.invalid_runs} invalid" if row.invalid_runs else ""
-    ), sets=(ESSENTIAL, "energy", "latency"))  # fmt: skip
+    n = Column(
+        "n",
+        "n",
+        "valid runs",
+        lambda row, _: Cell(str(row.n), f"{row.invalid_runs} invalid" if row.invalid_runs else ""),
+        sets=(ESSENTIAL, "energy", "latency"),
+    )
     return [
         n,
         *(_column(metric) for metric in METRICS if metric.in_rows),
         Column("unranked", "Why not ranked", "", _why_not_ranked, energy=True, sets=("energy",)),
         Column("seen", "Order observed", "", lambda row, _: _text_cell(row.order_seen)),
         Column("drive", "Drive", "", lambda row, _: _text_cell(known(row.drive))),
-    ]  # fmt: skip
+    ]
 
 
 def opening() -> list[Column]:

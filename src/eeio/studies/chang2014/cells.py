@@ -44,14 +44,24 @@ _METRICS = {
     **{
         name: name
         for name in (
-            EQUATION_9, "rate_eq10_per_s", "commits", "fast_commits", "blocked",
-            "threads_not_blocked", "threads_fully_blocked", "threads_partly_blocked",
-            "threads_ended_inside", "write_held_mean_s", "commit_wait_mean_s",
-            "threads_behind_a_commit", "until_durable_mean_s", "until_durable_max_s",
+            EQUATION_9,
+            "rate_eq10_per_s",
+            "commits",
+            "fast_commits",
+            "blocked",
+            "threads_not_blocked",
+            "threads_fully_blocked",
+            "threads_partly_blocked",
+            "threads_ended_inside",
+            "write_held_mean_s",
+            "commit_wait_mean_s",
+            "threads_behind_a_commit",
+            "until_durable_mean_s",
+            "until_durable_max_s",
             "delayjc_held_mean_s",
         )
     },
-}  # fmt: skip
+}
 FIGURES = (*_METRICS, PARENT)
 
 

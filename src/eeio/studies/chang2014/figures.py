@@ -56,7 +56,7 @@ def _rows(phase: str) -> list[_Row]:
             ("threads not blocked", _of("threads_not_blocked"), "threads_not_blocked"),
             commits,
             durable,
-        ]  # fmt: skip
+        ]
     return [
         ("equation (9) (1/s)", _of(EQUATION_9), EQUATION_9),
         ("files/s", _of(CREATES), CREATES),

@@ -78,10 +78,22 @@ def _table(title: str, phase: str, cells: Sequence[VariantCell]) -> Table:
     per_joule = "MB/J" if phase == "write" else "J/file"
     header = (
         *(("Campaign",) if several else ()),
-        "Workload", "Variant", "GHz", "n", *(name for name, _, _ in figures), "RSD", "x EXT4",
-        "Speedup", "Commits", "X/Y/Z/inside", "Model", "Queued (ms)", "Durable (ms)",
-        "Durable x EXT4", per_joule,
-    )  # fmt: skip
+        "Workload",
+        "Variant",
+        "GHz",
+        "n",
+        *(name for name, _, _ in figures),
+        "RSD",
+        "x EXT4",
+        "Speedup",
+        "Commits",
+        "X/Y/Z/inside",
+        "Model",
+        "Queued (ms)",
+        "Durable (ms)",
+        "Durable x EXT4",
+        per_joule,
+    )
     rows = []
     for cell in cells:
         spread = cell.spread(cell.figure)
@@ -131,8 +143,10 @@ def _commits(cell: VariantCell) -> str:
 
 
 def _classes(cell: VariantCell) -> str:
-    means = [cell.mean(f"threads_{kind}") for kind in
-             ("not_blocked", "fully_blocked", "partly_blocked", "ended_inside")]  # fmt: skip
+    means = [
+        cell.mean(f"threads_{kind}")
+        for kind in ("not_blocked", "fully_blocked", "partly_blocked", "ended_inside")
+    ]
     return "/".join(plain(mean) for mean in means) if means[0] is not None else NONE
 
 

@@ -94,14 +94,18 @@ def _reference(application: Cell, cells: Sequence[Cell]) -> Reference:
     if any(cell.factors["level"] in LEVELS for cell in alike):
         flush, durable = _flushed(application)
         return Reference(
-            application, None, (),
+            application,
+            None,
+            (),
             f"the characterization has no {wanted['operation']} of the same flush: {flush} "
             f"(durable: {durable})",
-        )  # fmt: skip
+        )
     return Reference(
-        application, None, (),
+        application,
+        None,
+        (),
         f"the characterization has no {wanted['operation']} at the library or file-system level",
-    )  # fmt: skip
+    )
 
 
 def _flushed(cell: Cell) -> tuple[str, str]:

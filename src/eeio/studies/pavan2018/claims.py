@@ -153,10 +153,14 @@ def _answer(claim: Claim, data: Data) -> Answer:
     )
     if same is not None:
         return Answer(
-            claim, same.percent, same.p, "partial", names_of(same),
+            claim,
+            same.percent,
+            same.p,
+            "partial",
+            names_of(same),
             f"these have it, but the largest confirmed difference is {best.percent:.4g} %: "
             f"{' over '.join(names_of(best))}",
-        )  # fmt: skip
+        )
     return Answer(
         claim, best.percent, best.p, "no", names_of(best), "the largest confirmed difference"
     )

@@ -323,9 +323,12 @@ _SMALL, _LARGE = format_size(32 * KIB), format_size(4 * MIB)
 def _extreme(data: Data, machine: str, kind: str, best: bool) -> Cell:
     """Sequential reads with small requests: the drive of a kind with most or least bandwidth."""
     where = {
-        "machine": machine, "type": kind, "operation": "read", "spatiality": "sequential",
+        "machine": machine,
+        "type": kind,
+        "operation": "read",
+        "spatiality": "sequential",
         "size": _SMALL,
-    }  # fmt: skip
+    }
     chosen = [cell for cell in data.cells if fits(cell, where)]
     pick = max if best else min
     return pick(chosen, key=lambda cell: cell.median(BANDWIDTH))
