@@ -156,7 +156,9 @@ def parse_map(text: str) -> tuple[tuple[str, str], ...]:
 
 def quantity_of(columns: Sequence[tuple[str, str]]) -> Quantity:
     """Whether the mapped columns give power or a counter."""
-    return "energy_j" if any(key.startswith("energy") for key, _ in columns) else "power_w"
+    if any(key.startswith("energy") for key, _ in columns):
+        return "energy_j"
+    return "power_w"
 
 
 def decode(data: bytes, encoding: str | None) -> str:
@@ -280,8 +282,12 @@ class _RowReader:
                 product *= part
             else:
                 total += part
-        value = product if is_product else total
-        possible = COUNTER_SAMPLE if self._counter else POWER_SAMPLE
+        value = total
+        if is_product:
+            value = product
+        possible = POWER_SAMPLE
+        if self._counter:
+            possible = COUNTER_SAMPLE
         if math.isnan(value) or possible.contains(value):
             return value
         self.damaged += 1
@@ -292,17 +298,23 @@ class _RowReader:
         self.cells += 1
         if text.lower() in SENTINELS:
             return math.nan
-        plain = text.replace(",", ".") if self._decimal_comma else text
+        plain = text
+        if self._decimal_comma:
+            plain = text.replace(",", ".")
         if len(plain) > MOST_DIGITS or not _NUMBER.fullmatch(plain):
             self.damaged += 1
             self.damaged_example = self.damaged_example or f"'{text:.60}' in line {number}"
             return math.nan
         value = float(plain)
-        return math.nan if abs(value) >= SENTINEL else value
+        if abs(value) >= SENTINEL:
+            return math.nan
+        return value
 
     def _time(self, text: str, before_s: float) -> float:
         """Unix s. Raises ValueError."""
-        plain = text.replace(",", ".") if self._decimal_comma else text
+        plain = text
+        if self._decimal_comma:
+            plain = text.replace(",", ".")
         if any(key == "seconds" for key, _ in self._column_indices):
             if not math.isfinite(float(plain)):
                 raise ValueError("not a number of seconds")
@@ -311,7 +323,9 @@ class _RowReader:
             seconds = float(plain)
             if seconds < 1e9:
                 raise ValueError("a small number: map it as seconds:, with start=")
-            return seconds / 1e3 if seconds > 1e11 else seconds
+            if seconds > 1e11:
+                return seconds / 1e3
+            return seconds
         if self._layout.time_format is None:
             moment = datetime.fromisoformat(plain.replace("/", "-"))
         else:
@@ -325,7 +339,9 @@ class _RowReader:
             return first_s
         # The repeated hour in autumn: its second occurrence.
         second_s = moment.replace(tzinfo=self._layout.zone, fold=1).timestamp()
-        return second_s if second_s >= before_s else first_s
+        if second_s >= before_s:
+            return second_s
+        return first_s
 
 
 def zone_of(text: str) -> tzinfo:

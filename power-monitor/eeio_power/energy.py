@@ -224,7 +224,9 @@ def channel_energy(
         *false_readings(channel, readings, stretches, touching, native_period_s, earlier),
         *_long_mean(channel, window_s),
     )
-    return _doubted(energy, doubts) if doubts else energy
+    if doubts:
+        return _doubted(energy, doubts)
+    return energy
 
 
 def _quantum_w(channel: Channel, readings: Readings, powers_w: Sequence[float]) -> float:
@@ -294,7 +296,9 @@ def wait_s(channel: Channel, period_s: float, native_period_s: float) -> float:
     and the next update of a counter."""
     if channel.delay is None:
         return 0.0
-    more_s = native_period_s if channel.quantity == "energy_j" else channel.delay.averages_s / 2.0
+    more_s = native_period_s
+    if channel.quantity != "energy_j":
+        more_s = channel.delay.averages_s / 2.0
     return shift_s(channel, period_s) + more_s
 
 
@@ -372,7 +376,9 @@ def _delay_remarks(
     """Why a window is too short for the delay of its meter to be ranked, if it is."""
     if channel.delay is None or delay_j <= MOST_UNCERTAIN * abs(energy_j):
         return ()
-    share = f" by {delay_j / abs(energy_j):.0%}" if energy_j else ""
+    share = ""
+    if energy_j:
+        share = f" by {delay_j / abs(energy_j):.0%}"
     return (
         f"{channel.name}: readings are {channel.delay.text}, so the energy of this window of "
         f"{window_s:.3g} s is uncertain{share}. Measure longer, or "
@@ -716,7 +722,9 @@ def _excess(
     limit_j = combined_uncertainty_j(parts) + (reading.uncertainty_j or 0.0)
     if math.fsum(energies) - reading.energy_j <= limit_j:
         return []
-    window_s = reading.energy_j / reading.power_w if reading.power_w else math.inf
+    window_s = math.inf
+    if reading.power_w:
+        window_s = reading.energy_j / reading.power_w
     names = " + ".join(channel.name for channel in channels)
     return [
         f"{names} {math.fsum(energies) / window_s:.1f} W is in {reading.domain} ({reading.meter}) "

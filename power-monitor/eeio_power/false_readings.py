@@ -124,7 +124,9 @@ def false_readings(
         return doubts
     floor_w = noise_w(channel.resolution)
     if readings.most > OUTLIER_FACTOR * max(readings.least, floor_w):
-        sure = OUTLIER_FACTOR if native_period_s >= BURST_PERIOD_S else BURST_FACTOR
+        sure = BURST_FACTOR
+        if native_period_s >= BURST_PERIOD_S:
+            sure = OUTLIER_FACTOR
         doubts += _outliers(channel, stretches, touching, floor_w, sure)
     factor = UNIT_FACTOR.get(channel.domain)
     if factor is not None:
@@ -451,7 +453,9 @@ def constant_runs(
 def _observed_resolution(column: Sequence[float]) -> float:
     """The smallest change between readings, W; 0 if there are too few."""
     changes = [change for a, b in pairwise(column) if (change := abs(b - a)) > SAME_SHARE * abs(a)]
-    return min(changes) if len(changes) >= LEAST_CHANGES else 0.0
+    if len(changes) >= LEAST_CHANGES:
+        return min(changes)
+    return 0.0
 
 
 def means_w(
@@ -468,16 +472,16 @@ def means_w(
         if channel.domain == domain and channel.in_domain_total
     ]
     first = bisect_right(times_s, run.begin_s)
-    begin_s = times_s[first] if first < len(times_s) else run.end_s
+    begin_s = run.end_s
+    if first < len(times_s):
+        begin_s = times_s[first]
     count = min(MOST_COMPARED, int((run.end_s - begin_s) // run.compared_s))
-    places = (
-        [
+    places = []
+    if count > 1:
+        places = [
             bisect_right(times_s, begin_s + (run.end_s - begin_s) * k / count) - 1
             for k in range(count + 1)
         ]
-        if count > 1
-        else []
-    )
     found = []
     for low, high in pairwise(places):
         if high - low < 2:
@@ -496,7 +500,9 @@ def means_w(
 
 def _counted_w(first_j: float, last_j: float, seconds: float) -> float:
     """Mean power of a counter, W; NaN if it started again."""
-    return (last_j - first_j) / seconds if last_j >= first_j else math.nan
+    if last_j >= first_j:
+        return (last_j - first_j) / seconds
+    return math.nan
 
 
 def contains(run: ConstantRun, meter: str, domain: Domain) -> bool:

@@ -218,7 +218,9 @@ class EnergyReader(Helper):
     def set_period(self, period_s: float | None) -> None:
         """Read so often from now on, at most once a millisecond and no less than each 127 ms; None:
         as at the start. A helper of before this was there reads once more instead."""
-        ms = 0 if period_s is None else min(127, max(1, round(period_s * 1e3)))
+        ms = 0
+        if period_s is not None:
+            ms = min(127, max(1, round(period_s * 1e3)))
         self._pace = bytes([128 + ms])
         self._send(self._pace)
 
@@ -346,4 +348,6 @@ def try_reader(helper: Path, folder: Path | None, zones: Sequence[str]) -> str |
     finally:
         reader.kill()
     silent = [z for z, column in zip(zones, batch.columns, strict=True) if math.isnan(column[0])]
-    return f"{helper} cannot read {', '.join(silent)}" if silent else None
+    if silent:
+        return f"{helper} cannot read {', '.join(silent)}"
+    return None

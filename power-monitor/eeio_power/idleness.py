@@ -73,7 +73,9 @@ def why_not_idle(before: Activity, after: Activity) -> str | None:
     processors = (after.used_s - before.used_s) / lasted_s
     if processors > MOST_PROCESSORS:
         causes.append(f"{processors:.1f} processors were in use")
-    return f"the machine was not idle: {', '.join(causes)}" if causes else None
+    if causes:
+        return f"the machine was not idle: {', '.join(causes)}"
+    return None
 
 
 @dataclass(frozen=True)

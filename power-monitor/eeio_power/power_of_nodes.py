@@ -248,7 +248,9 @@ def _reasons(each: Mapping[str, Sequence[EnergyReading]], domain: str) -> list[s
 
 
 def _silent(reading: EnergyReading) -> tuple[str, ...]:
-    return () if reading.valid else ("invalid, without a reason",)
+    if reading.valid:
+        return ()
+    return ("invalid, without a reason",)
 
 
 # --- a window of a run ----------------------------------------------------------------------------

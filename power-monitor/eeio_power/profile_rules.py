@@ -70,7 +70,8 @@ def breakdown(readings: Sequence[EnergyReading], window_s: float) -> tuple[Share
     domains = [domain for domain in DOMAINS if domain in read or domain not in OPTIONAL]
     shares = {domain: _share(domain, readings, window_s) for domain in domains}
     parts = [*(MODULE_PARTS if "module" in read else PARTS)]
-    parts += ["accelerator"] if "accelerator" in read else []
+    if "accelerator" in read:
+        parts.append("accelerator")
     return (*shares.values(), _rest(shares["system"], [shares[part] for part in parts]))
 
 
@@ -126,7 +127,9 @@ def _rest(system: Share, parts: Sequence[Share]) -> Share:
         )
     if unknown:
         reasons = [f"includes {', '.join(unknown)}, which is not measured", *reasons]
-    kind: Kind = "device-reported" if "device-reported" in kinds else "measured"
+    kind: Kind = "measured"
+    if "device-reported" in kinds:
+        kind = "device-reported"
     return Share("rest", power_w, uncertainty_w, kind, None, "; ".join(reasons) or None)
 
 
@@ -241,7 +244,9 @@ def grade(
 
 
 def _scope_reasons(reading: EnergyReading, profile: GradeRules) -> list[str]:
-    reasons = list(reading.reasons) if not reading.valid else []
+    reasons = []
+    if not reading.valid:
+        reasons = list(reading.reasons)
     if reading.domain not in profile.domains:
         reasons.append(f"{reading.domain} is a part; {profile.name} requires the complete system")
     if reading.kind in ("modelled", "demo"):

@@ -38,8 +38,11 @@ class Contents:
 
     def text(self) -> str:
         """`processor, memory; without drives`; empty if unknown."""
-        parts = [", ".join(self.includes)] if self.includes else []
-        parts += [f"without {', '.join(self.leaves_out)}"] if self.leaves_out else []
+        parts = []
+        if self.includes:
+            parts = [", ".join(self.includes)]
+        if self.leaves_out:
+            parts.append(f"without {', '.join(self.leaves_out)}")
         return "; ".join(parts)
 
 

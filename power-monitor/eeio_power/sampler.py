@@ -119,7 +119,9 @@ class LoadWatch:
                 if until < high:
                     loads.append(utilisation(self._noted[k], self._noted[until]))
         known = [load for load in loads if load is not None]
-        return (min(known), max(known)) if known else None
+        if known:
+            return (min(known), max(known))
+        return None
 
     def judged(
         self, readings: Sequence[EnergyReading], start_s: float, end_s: float
@@ -332,7 +334,9 @@ class Sampler:
 
         Sampling continues in memory, and failed writes are tried again two seconds later.
         """
-        return None if self._stream is None else self._stream.error
+        if self._stream is None:
+            return None
+        return self._stream.error
 
     def _wait(self, conditions: Sequence[Awaited]) -> None:
         """Wait for all conditions, each up to its limit, all limits running at once."""
@@ -352,7 +356,9 @@ def cpu_ticks() -> CpuTicks:
 def _measured(meter: Meter) -> Measured | None:
     """What it measures of this machine. A named folder or host may be of another machine."""
     name, options = parse_spec(meter.spec)
-    return None if {"root", "host"} & set(options) else about(name).measures
+    if {"root", "host"} & set(options):
+        return None
+    return about(name).measures
 
 
 def _loop(meter: Meter, info: MeterInfo, clock: Clock, keep_s: float) -> Loop:

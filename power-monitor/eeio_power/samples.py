@@ -201,7 +201,9 @@ class Samples:
                 found.append(run.reason("more steadily than any machine draws: it is frozen"))
             if run.is_comparable:
                 found += load_doubt(run, loads(run))
-                around = self if since is None else since(max(run.begin_s, start_s - MOST_BEFORE_S))
+                around = self
+                if since is not None:
+                    around = since(max(run.begin_s, start_s - MOST_BEFORE_S))
                 for meter in around.meters:
                     found += meter.rise_doubts(run)
         return [
@@ -217,7 +219,9 @@ def meter_info(meter: Meter, rate_hz: float) -> MeterInfo:
     # A log or a meter that pushes has its native rate: missing samples are counted against that.
     own_pace = isinstance(meter, LoggedMeter) or bool(getattr(meter, "paces_itself", False))
     native_s, channels = meter.native_period_s, calibration.delayed_channels(meter)
-    period_s = native_s if own_pace else max(1.0 / rate_hz, native_s)
+    period_s = native_s
+    if not own_pace:
+        period_s = max(1.0 / rate_hz, native_s)
     if isinstance(meter, AveragedMeter):
         native_s = meter.averages_s(period_s)
         channels = tuple(_averaged_over(channel, native_s) for channel in channels)
@@ -325,7 +329,9 @@ class _Unpacked:
                 number += block.count(b"\n")
                 yield block
             if len(rest) > (inputs.SAMPLE_BYTES if number else inputs.HEADER_BYTES):
-                what = "sample" if number else "header"
+                what = "header"
+                if number:
+                    what = "sample"
                 raise LimitError(f"line {number + 1} is too long for a {what}")
 
     def _data(self) -> Iterator[bytes]:
@@ -395,7 +401,9 @@ def _info(body: Mapping[str, Any]) -> MeterInfo:
 def _channel(body: Mapping[str, Any]) -> Channel:
     contents = body.get("contents") or {}
     known = Contents(tuple(contents.get("includes", ())), tuple(contents.get("leaves_out", ())))
-    its_delay = None if body.get("delay") is None else delay.read(body["delay"])
+    its_delay = None
+    if body.get("delay") is not None:
+        its_delay = delay.read(body["delay"])
     channel = Channel(**{**body, "contents": known, "delay": its_delay})
     _check_texts(channel)
     q.FRACTION.checked(channel.accuracy_relative, "accuracy_relative")
@@ -512,7 +520,9 @@ class _Columns:
                     parts = (list(compress(part, mine)) for part in (times, indexes, values))
                     found.append(self._reads_of(m, *parts))
         known = [read for read in found if read is not None]
-        return known if len(known) == len(found) else None
+        if len(known) == len(found):
+            return known
+        return None
 
     def _reads_of(
         self, m: int, time_texts: list[str], indexes: list[str], value_texts: list[str]
@@ -546,7 +556,9 @@ class _Columns:
         try:
             time_text, index_text, value_text = line.split(",")
             time_s, (m, c, least, most) = float(time_text), self._owners[index_text]
-            value = float(value_text) if value_text else MISSING
+            value = MISSING
+            if value_text:
+                value = float(value_text)
         except (ValueError, KeyError) as error:
             raise PowerError(f"{place} is not a sample: {line!r:.100}") from error
         known = q.TIMESTAMP.least <= time_s <= q.TIMESTAMP.most
@@ -581,7 +593,9 @@ class DomainPower:
         """Of readings after `start_s` and up to `end_s`; None if there are none."""
         first, last = bisect_right(self.times_s, start_s), bisect_right(self.times_s, end_s)
         known = [watts for watts in self.watts[first:last] if not math.isnan(watts)]
-        return statistics.median(known) if known else None
+        if known:
+            return statistics.median(known)
+        return None
 
 
 def power_over_time(meter: MeterSamples) -> list[DomainPower]:
@@ -600,7 +614,9 @@ def power_over_time(meter: MeterSamples) -> list[DomainPower]:
 def _of_domain(meter: MeterSamples, domain: str, places: Sequence[int]) -> DomainPower:
     """The sum of a domain's channels; NaN where one of them was not read."""
     counted = any(meter.info.channels[place].quantity == "energy_j" for place in places)
-    least_s = _LEAST_BEAT * meter.info.period_s if counted else 0.0
+    least_s = 0.0
+    if counted:
+        least_s = _LEAST_BEAT * meter.info.period_s
     kept = _beats(meter.times_s, least_s)
     columns = [_watts(meter, place, kept) for place in places]
     watts = (
@@ -623,7 +639,9 @@ def _beats(times_s: Sequence[float], least_s: float) -> Sequence[int]:
 
 
 def _at(column: Sequence[float], kept: Sequence[int]) -> Sequence[float]:
-    return column if len(kept) == len(column) else [column[n] for n in kept]
+    if len(kept) == len(column):
+        return column
+    return [column[n] for n in kept]
 
 
 def _watts(meter: MeterSamples, place: int, kept: Sequence[int]) -> Sequence[float]:

@@ -140,7 +140,9 @@ def reported(command: Sequence[str], folder: Path) -> dict[str, Any]:
             timeout=REPORT_LIMIT_S,
             check=False,
         )
-        body = inputs.parse_json(done.stdout) if done.returncode == 0 else None
+        body = None
+        if done.returncode == 0:
+            body = inputs.parse_json(done.stdout)
     except (OSError, ValueError, subprocess.TimeoutExpired) as error:
         raise PowerError(f"{' '.join(command)}: {error}") from error
     if not isinstance(body, dict):
@@ -353,7 +355,9 @@ class Session:
 
 
 def _kind_label(kind: str) -> str:
-    return f"{MARKS[kind]}, not a measurement" if kind in MARKS else kind
+    if kind in MARKS:
+        return f"{MARKS[kind]}, not a measurement"
+    return kind
 
 
 def serve(session: Session, requests: Iterable[str], answers: TextIO) -> None:

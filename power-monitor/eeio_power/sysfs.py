@@ -79,13 +79,17 @@ def by_number(path: Path) -> list[tuple[int, str]]:
 def _part_number(part: str) -> tuple[int, str]:
     if part[0] == ":" and len(part) > 1:
         return int(part[1:], 16), ":"
-    return (int(part), "") if part.isdigit() else (-1, part)
+    if part.isdigit():
+        return (int(part), "")
+    return (-1, part)
 
 
 def chassis_of(root: Path) -> str | None:
     """`shared` or `blade` if SMBIOS (7.4.1) shows that the chassis has several machines."""
     number = read_optional_int(root / "sys/class/dmi/id/chassis_type")
-    return _CHASSIS.get(number) if number is not None else None
+    if number is not None:
+        return _CHASSIS.get(number)
+    return None
 
 
 # Multi-system chassis; Blade, Blade enclosure. The highest bit is that of a lock.
@@ -177,7 +181,9 @@ def named(
 
 def shown_w(value_w: float | None) -> str:
     """` 12.5 W`; empty without a value."""
-    return "" if value_w is None else f" {value_w:.4g} W"
+    if value_w is None:
+        return ""
+    return f" {value_w:.4g} W"
 
 
 def unreadable(files: Iterable[Path]) -> Problem | None:

@@ -70,7 +70,9 @@ def absurdity(channel: Channel, value: float) -> str | None:
         return None
     if channel.quantity == "energy_j":
         possible = COUNTER_SAMPLE.contains(value)
-        return None if possible else f"{channel.name}: {value:g} J is not an energy"
+        if possible:
+            return None
+        return f"{channel.name}: {value:g} J is not an energy"
     least_w, most_w = possible_w(channel)
     if value < least_w:
         return f"{channel.name}: {value:g} W is negative: its clamp or shunt may be reversed"
@@ -446,7 +448,9 @@ class _Steps:
                 f"{step_j / length_s:.1f} W, next to {_watts(near_w)}: it was reset"
             )
         elif length_s > self._late_s:
-            happened = "wrapped or" if wrapped else "may have wrapped or"
+            happened = "may have wrapped or"
+            if wrapped:
+                happened = "wrapped or"
             # For a short gap, the power next to it limits how much a reset may hide.
             hidden_j = math.inf
             if near_w and length_s <= self._gap_limit_s:
@@ -582,8 +586,11 @@ def unseen_time_s(
     """Time of the window that no reading accounts for, s."""
     counter = channel.quantity == "energy_j"
     unseen_s = 0.0
-    ends = [0] if stretches.head and counter else []
-    ends += [len(stretches.starts_s) - 1] if stretches.tail else []
+    ends = []
+    if stretches.head and counter:
+        ends = [0]
+    if stretches.tail:
+        ends.append(len(stretches.starts_s) - 1)
     for k in {*late, *ends}:
         inside_s = stretches.inside_s(k, start_s, end_s)
         if k in ends:

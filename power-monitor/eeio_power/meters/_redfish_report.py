@@ -168,9 +168,12 @@ def open_report(
     if _place(metric[1]) not in places:
         context = _text(of_metric, "PhysicalContext")
         domain, contents = domain_of(f"{text} {context}")
-        unit = "" if units else ", nor that it is in W"
+        unit = ", nor that it is in W"
+        if units:
+            unit = ""
         doubt = f"{label} was named: its name does not show what it contains{unit}"
-        contents = Contents() if domain == "system" else contents
+        if domain == "system":
+            contents = Contents()
         channel = replace(channel, name=f"redfish:{domain}", domain=domain, contents=contents)
     elif is_average(text):
         doubt = doubt or f"{label} may be a mean over a longer time"
@@ -199,7 +202,9 @@ def _delay(period_s: float) -> Delay:
 
 def _values(answer: Any, where: str) -> list[_Value]:
     """The report's values. Raises PowerError without any."""
-    listed = answer.get("MetricValues") if isinstance(answer, Mapping) else None
+    listed = None
+    if isinstance(answer, Mapping):
+        listed = answer.get("MetricValues")
     if not isinstance(listed, list):
         raise PowerError(f"{where}: not a metric report")
     if "MetricValues@odata.nextLink" in answer:
@@ -219,7 +224,9 @@ def _values(answer: Any, where: str) -> list[_Value]:
 
 def _source(value: Any) -> str:
     """The part that Dell's reports name next to a metric of several parts."""
-    vendors = value.get("Oem") if isinstance(value, Mapping) else None
+    vendors = None
+    if isinstance(value, Mapping):
+        vendors = value.get("Oem")
     for vendor in vendors.values() if isinstance(vendors, Mapping) else ():
         for key in ("ContextID", "FQDD", "Label"):
             if found := _text(vendor, key):
@@ -267,7 +274,9 @@ def _functions(definition: Mapping[str, Any], metric: _Metric) -> Iterator[tuple
     """How the metric may be computed from what was collected, and over which time."""
     metrics = definition.get("Metrics")
     for one in metrics if isinstance(metrics, list) else []:
-        listed = one.get("MetricProperties") if isinstance(one, Mapping) else None
+        listed = None
+        if isinstance(one, Mapping):
+            listed = one.get("MetricProperties")
         places = [_place(str(place)) for place in listed or ()]
         is_this = metric[0] and _text(one, "MetricId") == metric[0]
         if is_this or any("{" in place or place == _place(metric[1]) for place in places):
@@ -332,7 +341,9 @@ def _unix_s(text: str) -> float | None:
     """Of a time in ISO 8601 with its zone; None for other texts."""
     try:
         moment = datetime.fromisoformat(text)
-        return None if moment.tzinfo is None else moment.astimezone(UTC).timestamp()
+        if moment.tzinfo is None:
+            return None
+        return moment.astimezone(UTC).timestamp()
     except (ValueError, OverflowError):
         return None
 
@@ -347,10 +358,16 @@ def _number(value: Any) -> float | None:
 
 def _link(link: Any) -> str:
     target = _text(link, "@odata.id")
-    return target if target.startswith("/redfish/v1/") else ""
+    if target.startswith("/redfish/v1/"):
+        return target
+    return ""
 
 
 def _text(answer: Any, key: str) -> str:
     """The text at a key; empty if there is none."""
-    value = answer.get(key) if isinstance(answer, Mapping) else None
-    return value if isinstance(value, str) else ""
+    value = None
+    if isinstance(answer, Mapping):
+        value = answer.get(key)
+    if isinstance(value, str):
+        return value
+    return ""

@@ -162,7 +162,9 @@ def _contents(options: Mapping[str, str]) -> Contents:
     """The parts in the logged power, according to the user. Raises PowerError."""
     lists: dict[str, tuple[Content, ...]] = {}
     for key in ("includes", "leaves_out"):
-        parts = options[key].split("+") if key in options else []
+        parts = []
+        if key in options:
+            parts = options[key].split("+")
         if unknown := [part for part in parts if part not in CONTENTS]:
             raise PowerError(f"{key}={'+'.join(unknown)}: it is some of {', '.join(CONTENTS)}")
         lists[key] = tuple(content for content in CONTENTS if content in parts)
@@ -222,10 +224,14 @@ def _start_and_zone(options: Mapping[str, str]) -> tuple[float | None, tzinfo | 
     """The time of second 0, and the time zone of the log. Raises PowerError."""
     start = options.get("start")
     try:
-        moment = None if start is None else datetime.fromisoformat(start)
+        moment = None
+        if start is not None:
+            moment = datetime.fromisoformat(start)
     except ValueError as error:
         raise PowerError(f"start={start}: {error}") from error
-    zone = zone_of(options["tz"]) if "tz" in options else None
+    zone = None
+    if "tz" in options:
+        zone = zone_of(options["tz"])
     if moment is None:
         return None, zone
     if moment.tzinfo is None:
@@ -249,7 +255,9 @@ def _period_s(file: Path, layout: Layout) -> float:
         return NATIVE_PERIOD_S
     try:
         data = read_bytes(file)
-        times_s = parse_log(data, layout).times_s if data.strip() else []
+        times_s = []
+        if data.strip():
+            times_s = parse_log(data, layout).times_s
     except NoReadingError:
         return NATIVE_PERIOD_S
     except OSError as error:

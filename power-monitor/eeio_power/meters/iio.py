@@ -171,8 +171,10 @@ def _channel(name: str, device: Path, file: Path, number: str, scale_mw: float) 
     labels = (f"rail_name_{number}", f"in_power{number}_label", "label")
     label = next(filter(None, (read_optional_text(device / file) for file in labels)), "")
     is_module = role_of(label) == "module"
-    contents = MODULE if is_module else CONTENTS
-    domain: Domain = "module" if is_module else "system"
+    domain: Domain = "system"
+    contents = CONTENTS
+    if is_module:
+        domain, contents = "module", MODULE
     channel = Channel(
         name=f"iio:{name}",
         domain=domain,
@@ -202,7 +204,9 @@ def _volts(device: Path, number: str) -> float | None:
     found: dict[str, float] = {}
     for file in device.iterdir():
         match = _VOLTAGE.fullmatch(file.name)
-        count = read_optional_int(file) if match else None
+        count = None
+        if match:
+            count = read_optional_int(file)
         if match is None or count is None:
             continue
         scale_mv = 1.0

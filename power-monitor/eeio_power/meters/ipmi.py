@@ -189,7 +189,9 @@ class ToolShell:
 
         Raises OSError if it cannot be started.
         """
-        first_s = FIRST_ANSWER_S if self._process is None else None
+        first_s = None
+        if self._process is None:
+            first_s = FIRST_ANSWER_S
         process = self._started()
         assert process.stdin is not None and process.stdout is not None
         return process.stdin.fileno(), process.stdout.fileno(), first_s
@@ -388,14 +390,18 @@ class IpmiMeter:
             lines = self._query(DCMI_POWER_READING)
             # A completion code is an error; anything else is a reading, or garbage to report.
             rejected = any(_COMPLETION.search(line) for line in lines)
-            reading = None if rejected else parse_dcmi(lines)
+            reading = None
+            if not rejected:
+                reading = parse_dcmi(lines)
             is_possible = reading is None or possible_w(reading.current_w) is not None
             if mode == "dcmi":
                 return (replace(_DCMI, rule=f"{NAMED}: DCMI"),)
             if reading is not None and reading.active and is_possible:
                 return (self._dcmi(float(reading.current_w)),)
             if reading is not None:
-                remark = _SWITCHED_OFF if is_possible else _no_power("DCMI", reading.current_w)
+                remark = _SWITCHED_OFF
+                if not is_possible:
+                    remark = _no_power("DCMI", reading.current_w)
         return (self._by_sensors(remark),)
 
     def _by_sensors(self, remark: str | None) -> _Source:
@@ -460,7 +466,9 @@ class IpmiMeter:
             if number != 0:
                 contents = only("processor") if number == 1 else only("memory")
             question = NM_STATISTICS.format(domain=f"0x{number:02x}")
-            judge = _judged_platform if number == 0 else _judged_node_manager
+            judge = _judged_node_manager
+            if number == 0:
+                judge = _judged_platform
             source = _Source(question, f"nm-{label}", domain, contents, judge)
             # A machine need not have every domain; the platform it must.
             if number == 0:
@@ -523,11 +531,17 @@ def _sensors(names: tuple[str, ...], why: str | None, chosen: Choice | None) -> 
             if value_w is None:
                 raise PowerError(f"the BMC reports no power for sensor {name}")
             total_w += value_w
-        return total_w if domain != "system" else _of_running(", ".join(names), total_w)
+        if domain != "system":
+            return total_w
+        return _of_running(", ".join(names), total_w)
 
     domain, contents = domain_of(names[0]) if chosen is None else ("system", chosen.contents)
-    summed = f"the sum of the power supplies {', '.join(names)}" if len(names) > 1 else None
-    instead = f"{why}: {', '.join(names)} is read instead" if why else None
+    summed = None
+    if len(names) > 1:
+        summed = f"the sum of the power supplies {', '.join(names)}"
+    instead = None
+    if why:
+        instead = f"{why}: {', '.join(names)} is read instead"
     note = None if chosen is None else chosen.note
     remark = "; ".join(word for word in (instead, summed, note) if word) or None
     question = "sdr get " + " ".join(f'"{name}"' for name in names)
@@ -617,7 +631,9 @@ def _reader(wanted: str | None, root: Path) -> Path | None:
     if wanted is not None:
         return Path(wanted)
     found = find_reader(root, IPMI_NAME)
-    return found if found is not None and can_run(found) else None
+    if found is not None and can_run(found):
+        return found
+    return None
 
 
 def _command(

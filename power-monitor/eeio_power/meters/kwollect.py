@@ -265,7 +265,9 @@ class KwollectMeter:
         self._waits = self._waits or len(self._values) > before
 
     def _newest_s(self) -> float:
-        return self._values[-1].time_s - self.offset_s if self._values else -math.inf
+        if self._values:
+            return self._values[-1].time_s - self.offset_s
+        return -math.inf
 
     def read(self) -> Sequence[float | None]:
         """W of the newest value, for a look at it. Raises PowerError without one."""
@@ -288,12 +290,16 @@ class KwollectMeter:
         if len(self._values) < 3:
             return None
         gaps_s = [b.time_s - a.time_s for a, b in pairwise(self._values) if b.time_s > a.time_s]
-        return statistics.median(gaps_s) if gaps_s else None
+        if gaps_s:
+            return statistics.median(gaps_s)
+        return None
 
     @property
     def sources(self) -> str:
         """The measuring device of the values."""
-        return self._values[-1].source if self._values else ""
+        if self._values:
+            return self._values[-1].source
+        return ""
 
     @property
     def _label(self) -> str:
@@ -381,7 +387,9 @@ def find(root: Path) -> Detected:
 def _contents(metric: str) -> Contents:
     if metric.startswith(("wattmetre_", "pdu_")):
         return WALL
-    return MACHINE if metric == "bmc_node_power_watt" else UNKNOWN
+    if metric == "bmc_node_power_watt":
+        return MACHINE
+    return UNKNOWN
 
 
 def _delay(metric: str, period_s: float) -> Delay | None:

@@ -143,7 +143,9 @@ class Number:
         """W or J. Raises PowerError for registers that hold no value."""
         if len(registers) != self.registers:
             raise PowerError(f"{len(registers)} registers instead of {self.registers}")
-        words = tuple(reversed(registers)) if self.little_words else registers
+        words = registers
+        if self.little_words:
+            words = tuple(reversed(registers))
         raw = struct.pack(f">{len(words)}H", *words)
         (value,) = struct.unpack(f">{TYPES[self.type]}", raw)
         if self.type.startswith("float"):
@@ -207,9 +209,13 @@ class Line:
             return
         path = Path(self.address)
         if path.is_absolute() and not os.access(path, os.R_OK | os.W_OK):
-            reason = "may not be read" if path.exists() else "is not there"
+            reason = "is not there"
+            if path.exists():
+                reason = "may not be read"
             raise PowerError(f"{self.address} {reason}; check the cable, and group dialout")
-        remedy = "does another program use it?" if path.is_absolute() else "check HOST:PORT"
+        remedy = "check HOST:PORT"
+        if path.is_absolute():
+            remedy = "does another program use it?"
         try:
             self._is_open = bool(self._client.connect())
             if self._is_open and path.is_absolute():
@@ -391,7 +397,9 @@ def _of_registers(spec: str, options: Mapping[str, str], name: str) -> tuple[Num
             "display of 0.01 kWh"
         )
     if resolution is None:
-        resolution = 0.0 if kind.startswith("float") else factor
+        resolution = factor
+        if kind.startswith("float"):
+            resolution = 0.0
     domain = domain_option(spec, options)
     accuracy = number_option(spec, options, "accuracy")
     return number, Channel(
@@ -442,7 +450,9 @@ def _whole(
     """The option as a whole number, decimal or hexadecimal (0x...). Raises PowerError."""
     text = options.get(key, str(default))
     try:
-        value = int(text, 0) if len(text) <= 10 else -1
+        value = -1
+        if len(text) <= 10:
+            value = int(text, 0)
     except ValueError:
         value = -1
     if not least <= value <= most:

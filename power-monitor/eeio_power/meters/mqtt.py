@@ -150,7 +150,9 @@ class MqttMeter:
             value = None
         power = http_json.number_at(value, *self.keys)
         if power is None:
-            where = f"no number at {'.'.join(self.keys)} in" if self.keys else "no number is"
+            where = "no number is"
+            if self.keys:
+                where = f"no number at {'.'.join(self.keys)} in"
             raise PowerError(
                 f"{self.place}: {self.topic}: {where} {payload[:60]!r}; name it with key="
             )

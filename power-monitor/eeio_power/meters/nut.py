@@ -83,7 +83,9 @@ class NutMeter:
         found = re.fullmatch(
             rf'VAR {re.escape(self.ups)} {variable} "(\d{{1,9}}(?:\.\d{{1,9}})?)"', answer
         )
-        return float(found[1]) or None if found else None
+        if found:
+            return float(found[1]) or None
+        return None
 
     def _query(self, request: str) -> str:
         fresh = self._connection is None

@@ -61,7 +61,9 @@ def interval_power_w(log: bytes) -> float | None:
     scale: the drive can measure its power, and does not."""
     (word,) = struct.unpack_from("<I", log, POWER_OFFSET)
     scale_w = SCALES_W.get(word >> 16 & 0x3)
-    return None if scale_w is None else (word & 0xFFFF) * scale_w
+    if scale_w is None:
+        return None
+    return float((word & 0xFFFF) * scale_w)
 
 
 def read_smart_log(fd: int, ioctl: Ioctl = fcntl.ioctl) -> bytes:

@@ -238,7 +238,9 @@ def _counters(cpus: Sequence[int], cpu_folder: Path, once: bool | None) -> list[
                 f"the {len(cpus)} CPUs of cpumask share a counter"
             )
         # Kernels before 5.3 know no dies; every package is one then.
-        die = 0 if once else read_optional_int(topology / "die_id") or 0
+        die = 0
+        if not once:
+            die = read_optional_int(topology / "die_id") or 0
         first.setdefault((package or 0, die), cpu)
     packages = {package for package, _ in first}
     for file in sorted(cpu_folder.glob("cpu[0-9]*/topology/physical_package_id")):

@@ -720,7 +720,9 @@ def measured_set_s(block: bytes) -> float:
     longest = max(_SET.findall(block), key=len, default=b"")
     stamps = [_LEVELS[word] for word in _value_bits(longest)[:: SENSORS + 1]]
     steps = [(after - before) % STAMPS for before, after in pairwise(stamps)]
-    usual_us = statistics.median(steps) if steps else 0
+    usual_us = 0.0
+    if steps:
+        usual_us = statistics.median(steps)
     near = [step for step in steps if 0.5 * usual_us < step < 1.5 * usual_us]
     if not near or len(near) < 0.9 * len(steps):
         raise PowerError("its time stamps do not rise evenly; is it a PowerSensor3?")

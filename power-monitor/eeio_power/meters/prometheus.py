@@ -179,7 +179,9 @@ def _labels(spec: str, text: str) -> str:
         if not colon or _NAME.fullmatch(key) is None or _VALUE.fullmatch(value) is None:
             raise PowerError(f"meter '{spec}': labels={text}: write KEY:VALUE+KEY:VALUE")
         found.append(f'{key}="{value}"')
-    return f"{{{','.join(found)}}}" if found else ""
+    if found:
+        return f"{{{','.join(found)}}}"
+    return ""
 
 
 def find(root: Path) -> Detected:

@@ -396,7 +396,9 @@ class QuarchMeter:
         times = [row[0] for row in rows]
         first = times[0] if self._last is None else self._last
         steps = [after - before for before, after in pairwise([first, *times])]
-        own = steps if self._last is not None else steps[1:]
+        own = steps
+        if self._last is None:
+            own = steps[1:]
         self._last, self._step = times[-1], min([self._step, *(s for s in own if s > 0)])
         begin = len(steps) - len(own)
         return [k for k, s in enumerate(own, start=begin) if not 0 < s < 1.5 * self._step]

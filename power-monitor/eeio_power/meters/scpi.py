@@ -119,7 +119,9 @@ class ScpiMeter:
             )
         if not self.model.has_energy:
             return [power_w]
-        energy_wh = energies_wh[0] if energies_wh else None
+        energy_wh = None
+        if energies_wh:
+            energy_wh = energies_wh[0]
         return [power_w, None if energy_wh is None else energy_wh * _J_PER_WH]
 
     def close(self) -> None:

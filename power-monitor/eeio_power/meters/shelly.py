@@ -106,7 +106,9 @@ class ShellyMeter:
 
     @property
     def channels(self) -> Sequence[Channel]:
-        return (POWER, ENERGY) if self.component and self.component.counter else (POWER,)
+        if self.component and self.component.counter:
+            return (POWER, ENERGY)
+        return (POWER,)
 
     def read(self) -> Sequence[float | None]:
         """W, and J since the plug was new. Raises PowerError without a power reading."""

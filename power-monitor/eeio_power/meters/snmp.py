@@ -150,7 +150,9 @@ class Agent:
             if key in options:
                 raise PowerError(f"meter '{self._spec}': {key}= is for v3; give user=NAME too")
         given = "password_file" in options or http_json.PASSWORD_VARIABLE in os.environ
-        word = http_json.password(self._spec, options) if given else "public"
+        word = "public"
+        if given:
+            word = http_json.password(self._spec, options)
         return self._pysnmp.CommunityData(word)
 
     def _user(self, options: Mapping[str, str]) -> Any:
@@ -184,13 +186,17 @@ class Agent:
         if problem is not None:
             raise PowerError(f"{self.host}: {problem}{self._remedy(type(problem).__name__)}")
         if status:
-            at = oids[int(place) - 1] if 0 < int(place) <= len(oids) else "the request"
+            at = "the request"
+            if 0 < int(place) <= len(oids):
+                at = oids[int(place) - 1]
             raise PowerError(f"{self.host}: {at}: {status.prettyPrint()}; check the user's rights")
         return [None if type(value).__name__ in _NOTHING else value for _, value in found]
 
     async def _get(self, oids: Sequence[str]) -> Any:
         if self._engine is None:
-            transport = "Udp6TransportTarget" if ":" in self._address[0] else "UdpTransportTarget"
+            transport = "UdpTransportTarget"
+            if ":" in self._address[0]:
+                transport = "Udp6TransportTarget"
             create = getattr(self._pysnmp, transport).create
             # UDP may lose a datagram: one repetition within the time limit.
             self._target = await create(self._address, timeout=self._timeout_s / 2, retries=1)
@@ -287,7 +293,9 @@ class SnmpMeter:
 
 def _number(value: Any) -> int | None:
     try:
-        return None if value is None else int(value)
+        if value is None:
+            return None
+        return int(value)
     except (TypeError, ValueError):
         return None
 

@@ -113,7 +113,9 @@ def _sum_of(answer: object) -> float | None:
     total_w, k = 0.0, 0
     while (part_w := http_json.number_at(answer, "StatusSNS", "ENERGY", "Power", k)) is not None:
         total_w, k = total_w + part_w, k + 1
-    return total_w if k and k == _channels(answer) else None
+    if k and k == _channels(answer):
+        return total_w
+    return None
 
 
 def _channels(answer: Any) -> int:

@@ -177,8 +177,12 @@ def role_of(name: str) -> Role:
     if part is not None:
         return part.role
     if _SUPPLY.intersection(words(name)):
-        return "output" if is_output(name) else "input"
-    return "rail" if _VOLTAGE.search(name) else "unknown"
+        if is_output(name):
+            return "output"
+        return "input"
+    if _VOLTAGE.search(name):
+        return "rail"
+    return "unknown"
 
 
 def of_controller(sensors: Mapping[str, float | None]) -> list[Sensor]:
@@ -186,7 +190,9 @@ def of_controller(sensors: Mapping[str, float | None]) -> list[Sensor]:
     listed = []
     for name, power_w in sensors.items():
         role = role_of(name)
-        contents = of_supplies((name,)) if role in ("input", "output") else MACHINE
+        contents = MACHINE
+        if role in ("input", "output"):
+            contents = of_supplies((name,))
         if role == "total" and is_node(name):
             contents = OF_NODE
         listed.append(
@@ -223,7 +229,9 @@ def is_line(label: str) -> bool:
 def line_volts(label: str) -> float | None:
     """The voltage in the label of a line, V; None without one."""
     volts = number(label)
-    return float(volts) if volts else None
+    if volts:
+        return float(volts)
+    return None
 
 
 def is_node(name: str) -> bool:
@@ -248,12 +256,16 @@ def is_output(name: str) -> bool:
 
 def of_supplies(names: Sequence[str]) -> Contents:
     """The contents of a sum: their losses are in their inputs only."""
-    return BEHIND_SUPPLY if any(map(is_output, names)) else MACHINE
+    if any(map(is_output, names)):
+        return BEHIND_SUPPLY
+    return MACHINE
 
 
 def possible_w(value_w: float | None) -> float | None:
     """The value; None for one that stands for a missing one."""
-    return None if value_w is not None and value_w >= NO_POWER_W else value_w
+    if value_w is not None and value_w >= NO_POWER_W:
+        return None
+    return value_w
 
 
 def listed(sensors: Mapping[str, float | None]) -> str:
