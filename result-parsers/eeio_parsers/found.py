@@ -145,14 +145,20 @@ def added(jobs: Sequence[FoundPhase], name: str) -> FoundPhase:
 
     def same(field_name: str) -> Any:
         values = {getattr(job, field_name) for job in jobs}
-        return values.pop() if len(values) == 1 else None
+        if len(values) == 1:
+            return values.pop()
+        return None
 
     def total(field_name: str) -> Any:
         values = [getattr(job, field_name) for job in jobs]
-        return None if None in values else sum(values)
+        if None in values:
+            return None
+        return sum(values)
 
     runtimes = [job.runtime_s for job in jobs]
-    longest_s = None if None in runtimes else max(r for r in runtimes if r is not None)
+    longest_s = None
+    if None not in runtimes:
+        longest_s = max(r for r in runtimes if r is not None)
 
     def rate(field_name: str) -> float | None:
         plain: float | None = total(field_name)
@@ -200,7 +206,9 @@ def groups(phases: Iterable[tuple[str, FoundPhase]]) -> tuple[FoundPhase, ...]:
 def size(text: str, kilo: int = KIB) -> int | None:
     """Whole bytes of `4k`, `4KiB`, `1 MiB`, `4096B` (`units.bytes_of`)."""
     found = bytes_of(text, kilo)
-    return None if found is None else round(found)
+    if found is None:
+        return None
+    return round(found)
 
 
 def number(text: str | None) -> float | None:
@@ -209,7 +217,9 @@ def number(text: str | None) -> float | None:
         value = float(str(text).replace(",", ""))
     except ValueError:
         return None
-    return value if 0 <= value < 1e18 else None
+    if 0 <= value < 1e18:
+        return value
+    return None
 
 
 def figure(text: object) -> float:
@@ -222,7 +232,9 @@ def figure(text: object) -> float:
 
 def count(text: object) -> int | None:
     value = number(str(text))
-    return None if value is None or value != int(value) else int(value)
+    if value is None or value != int(value):
+        return None
+    return int(value)
 
 
 T = TypeVar("T")
@@ -231,7 +243,9 @@ T = TypeVar("T")
 def only_one(values: Iterable[T]) -> T | None:
     """The value that all have; None if they differ, or if there is none."""
     found = set(values)
-    return found.pop() if len(found) == 1 else None
+    if len(found) == 1:
+        return found.pop()
+    return None
 
 
 def utc(seconds: float) -> str:
@@ -260,7 +274,9 @@ def local_date(text: str) -> str | None:
         )
     except ValueError:
         return None
-    zone = "+00:00" if found[4] in ("UTC", "GMT") else ""
+    zone = ""
+    if found[4] in ("UTC", "GMT"):
+        zone = "+00:00"
     return date.isoformat(timespec="seconds") + zone
 
 

@@ -60,7 +60,8 @@ def lines(text: str) -> Iterator[Line]:
     for begin in BEGIN.finditer(text):
         end = text.find("\n", begin.start())
         is_complete = end >= 0
-        end = end if is_complete else len(text)
+        if not is_complete:
+            end = len(text)
         fields = text[begin.start() : end].strip().split(",")
         if len(fields) == _FIELDS_OF_1_03:
             yield _line_of_1_03(fields, begin.start(), end, is_complete)

@@ -102,7 +102,9 @@ def read_text(text: str) -> Iterator[FoundReport]:
         if not phases:
             raise none_found("Bonnie++", "no test has a result")
         version = TEXT.match(part)
-        reported = version["version"] if version else None
+        reported = None
+        if version:
+            reported = version["version"]
         yield FoundReport(phases, reported, row[2] or None, begins_at=begin)
 
 

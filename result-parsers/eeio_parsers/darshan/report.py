@@ -65,7 +65,9 @@ def read_log(path: Path) -> Iterator[FoundReport]:
         why = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
         raise ToolOutputError(why.replace(f"{copy}: ", "")[:300])
     if done.returncode:
-        name = "darshan-parser" if program else "PyDarshan"
+        name = "PyDarshan"
+        if program:
+            name = "darshan-parser"
         raise ToolOutputError(f"Darshan: damaged: {name} cannot read it (exit {done.returncode})")
     yield from read_text(done.stdout.decode("utf-8", "replace"))
 
@@ -143,7 +145,9 @@ def _phase(
         return sum(max(0.0, counters.get(f"{prefix}_{name}", 0.0)) for name in names)
 
     read, written = total("BYTES_READ"), total("BYTES_WRITTEN")
-    moved = read if operation == "read" else written
+    moved = written
+    if operation == "read":
+        moved = read
     if not moved:
         return None
     count = total(*_COLLECTIVE.get((prefix, operation), (f"{operation.upper()}S",)))
@@ -182,7 +186,9 @@ def _phase(
     phase = replace(phase, jobs=1, options={**options, "rank": str(record.rank)})
     if not spent_s:
         return phase
-    iops = count / spent_s if count else None
+    iops = None
+    if count:
+        iops = count / spent_s
     return replace(phase, bandwidth_bytes_per_s=moved / spent_s, iops=iops, runtime_s=spent_s)
 
 

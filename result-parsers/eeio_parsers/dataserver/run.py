@@ -54,4 +54,6 @@ def spatiality(trace: Iterable[events.Event]) -> str:
     for event in trace:
         of.setdefault(event.operation, []).append(event)
     found = {events.spatiality(each) for each in of.values()}
-    return found.pop() if len(found) == 1 and found != {"unknown"} else "mixed"
+    if len(found) == 1 and found != {"unknown"}:
+        return found.pop()
+    return "mixed"

@@ -85,12 +85,16 @@ def _sum_of_directions(row: Mapping[str, str], column: str, unit: float = 1.0) -
             )
         figures.append(_scaled(row[_READS_OF_A_MIX + column], unit))
     known = [value for value in figures if value is not None]
-    return sum(known) if len(known) == len(figures) else None
+    if len(known) == len(figures):
+        return sum(known)
+    return None
 
 
 def _scaled(text: object, unit: float) -> float | None:
     value = number(str(text))
-    return None if value is None else value * unit
+    if value is None:
+        return None
+    return value * unit
 
 
 def _elbencho(
@@ -234,7 +238,9 @@ def read_text(text: str) -> Iterator[FoundReport]:
                 block,
                 re.M,
             )
-            return number(found[1]) if found else None
+            if found:
+                return number(found[1])
+            return None
 
         values = {
             "rate": _scaled(last(r"Throughput MiB/s"), MIB),
@@ -256,7 +262,9 @@ def _duration_s(text: str) -> float | None:
     if found:
         return sum(figure(value) * units[unit] for value, unit in found)
     value = number(text)
-    return None if value is None else value / 1000
+    if value is None:
+        return None
+    return value / 1000
 
 
 RULES = {"elbencho": Rules()}

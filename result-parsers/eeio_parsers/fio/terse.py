@@ -22,7 +22,9 @@ def read_terse(text: str) -> Iterator[FoundReport]:
     group_reporting. Its percentiles may be of completion or of the total, which it does not say."""
     for line in TERSE.finditer(text):
         name, group, error, *cells = line["cells"][1:].split(";")
-        width = 47 if line["form"] == "5" else 41
+        width = 41
+        if line["form"] == "5":
+            width = 47
         directions = DIRECTIONS[: 2 if line["form"] == "3" else 3]
         blocks = [cells[width * k : width * (k + 1)] for k in range(len(directions))]
         is_known = all(
@@ -53,7 +55,9 @@ def read_terse(text: str) -> Iterator[FoundReport]:
 def _terse(block: Sequence[str]) -> FoundPhase:
     """In KiB, KiB/s and ms, latencies in us."""
     moved, rate, requests, ms = (int(cell) for cell in block[:4])
-    exact = moved * 1000 / ms if ms else 0.0
+    exact = 0.0
+    if ms:
+        exact = moved * 1000 / ms
     agrees = ms > 0 and abs(exact - rate) <= 1 + 1000 / ms
     means = {
         "submission": number(block[6]),

@@ -78,9 +78,13 @@ def _text_parts(text: str, is_client: bool) -> Iterator[_Part]:
     for start, end in zip(begins, [*begins[1:], len(text)], strict=True):
         # A report's settings are above its version, and so are those of the next one.
         entries = list(_ENTRY.finditer(text, start, end))
-        limit = entries[0].start() if entries and not is_client else end
+        limit = end
+        if entries and not is_client:
+            limit = entries[0].start()
         headers = [match.groupdict() for match in _HEADER.finditer(text, before, limit)]
-        before = entries[-1].end() if entries else start
+        before = start
+        if entries:
+            before = entries[-1].end()
         part = text[start:end]
         yield _Part(
             start,
@@ -145,7 +149,8 @@ def _begins(text: str) -> Iterator[int]:
         if mark["status"]:
             ended, settings = True, None
         elif mark["settings"]:
-            settings = mark.start() if settings is None else settings
+            if settings is None:
+                settings = mark.start()
         elif mark["banner"]:
             yield mark.start()
             ended, settings, last, begun = False, None, -1, True
@@ -266,7 +271,9 @@ def _check_started(text: str, reported: int) -> None:
         text,
         re.M,
     )
-    wanted = sum(int(number or 0) for number in started.groups()) if started else 0
+    wanted = 0
+    if started:
+        wanted = sum(int(number or 0) for number in started.groups())
     if reported < wanted:
         raise none_found("fio", f"results of {reported} of {wanted} jobs: the report is cut off")
 
@@ -429,8 +436,12 @@ def read_rates(text: str) -> Iterator[FoundReport]:
 def _iops_of_one(jobs: str, direction: str, rate: float | None) -> float | None:
     """IOPS of the only job of that direction above the sum of a group, which is that of the job."""
     lines = [line for line in (*_NEW.finditer(jobs), *_OLD.finditer(jobs)) if line[1] == direction]
-    own = size(lines[0]["bw"]) if len(lines) == 1 else None
-    return _scaled(lines[0]["iops"]) if own and rate and abs(own / rate - 1) < 0.01 else None
+    own = None
+    if len(lines) == 1:
+        own = size(lines[0]["bw"])
+    if own and rate and abs(own / rate - 1) < 0.01:
+        return _scaled(lines[0]["iops"])
+    return None
 
 
 def _header(headers: list[dict[str, str]], entry: re.Match[str]) -> dict[str, str]:
@@ -457,7 +468,9 @@ def _issued(block: str, direction: str) -> int | None:
     if issued is None:
         return None
     counts = [int(digits) for digits in issued.groups()]
-    return sum(counts) if direction == MIXED else counts[DIRECTIONS.index(direction)]
+    if direction == MIXED:
+        return sum(counts)
+    return counts[DIRECTIONS.index(direction)]
 
 
 def _exact_iops(
@@ -468,8 +481,12 @@ def _exact_iops(
     if printed is None:
         return None
     if printed >= 1000:
-        counted = issued / runtime_s if issued and runtime_s >= 1 and fits else printed
-        return counted if 1.01 < counted / printed < 1.05 else printed
+        counted = printed
+        if issued and runtime_s >= 1 and fits:
+            counted = issued / runtime_s
+        if 1.01 < counted / printed < 1.05:
+            return counted
+        return printed
     return exact_rate(issued, runtime_s, printed, 1.0)
 
 
@@ -502,7 +519,9 @@ def _text_phase(
     if exact and runtime_s >= 1:
         rate: float | None = exact / runtime_s
     else:
-        requested = iops * request if iops and request else None
+        requested = None
+        if iops and request:
+            requested = iops * request
         rate = _rate(line, base, moved, runtime_s, requested)
     started = _started(entry["rest"], runtime_s)
     return FoundPhase(
@@ -533,7 +552,9 @@ def _exact_bytes(
     if not issued or not request or not runtime_s:
         return None
     exact = issued * request
-    return exact if _fits_line(line, exact / runtime_s, base) else None
+    if _fits_line(line, exact / runtime_s, base):
+        return exact
+    return None
 
 
 _TIME_SOURCE = "fio's local time at the end, less its run time, zone not reported"
@@ -574,12 +595,16 @@ def _rate(
     """The median of the figures that the line has for it: fio drops digits of some (it prints 70.0
     for 70.9 MiB/s), but not of the others."""
     rate = size(line["bw"], base)
-    measured = moved / runtime_s if moved and runtime_s else None
+    measured = None
+    if moved and runtime_s:
+        measured = moved / runtime_s
     if not rate:
         return measured  # fio 2.x prints the rates of networks in bits
     if measured and _digits(line["bw"]) <= 2 < _digits(line["io"]):
         # Older fio prints whole KiB/s: 5 may be 5.9.
-        return measured if _fits(measured, line["bw"], base) else None
+        if _fits(measured, line["bw"], base):
+            return measured
+        return None
     if measured and requested and abs(measured / requested - 1) < 0.01 < abs(rate / measured - 1):
         return measured  # bytes and requests agree; both printed rates are cut
     rates = [float(rate), measured, requested]
@@ -595,13 +620,17 @@ def _base(line: re.Match[str], iops: float | None, request: int | None) -> int:
         return KIB
     # IOPS of jobs that ended at different times do not fit either of them.
     decimal = (size(line["bw"], 1000) or 0) / (iops * request)
-    return 1000 if abs(decimal - 1) < 0.01 else KIB
+    if abs(decimal - 1) < 0.01:
+        return 1000
+    return KIB
 
 
 def _scaled(text: str) -> float | None:
     figure = number(text.rstrip("kKMG"))
     factor = {"k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9}.get(text[-1:], 1.0)
-    return None if figure is None else figure * factor
+    if figure is None:
+        return None
+    return figure * factor
 
 
 def _text_request(text: str, direction: str) -> int | None:
@@ -616,7 +645,9 @@ def _text_request(text: str, direction: str) -> int | None:
         ranges = text.rstrip(", ").replace(",", "/").split("/")
         position = min(DIRECTIONS.index(direction), len(ranges) - 1)
         least, _, most = ranges[position].partition("-")
-    return size(least) if least == (most or least) else None
+    if least == (most or least):
+        return size(least)
+    return None
 
 
 _UNITS = {"nsec": 1e-9, "usec": 1e-6, "msec": 1e-3}
@@ -645,7 +676,9 @@ def _text_latencies(block: str, requests: int | None) -> dict[str, float]:
     if len(tables) != len(re.findall(r"^\s{1,99}\w{3,4} percentiles \(", block, re.M)):
         raise none_found("fio", "percentiles without their table")
     for table in tables[:1]:
-        kind = "completion" if table[1] == "clat" else "total"
+        kind = "total"
+        if table[1] == "clat":
+            kind = "completion"
         rows = re.findall(r"([\d.]{1,30})th=\[\s{0,99}(\d{1,20})\]", table[3])
         ranks = [figure(rank) for rank, _ in rows]
         if ranks != sorted(set(ranks)):

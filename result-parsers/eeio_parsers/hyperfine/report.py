@@ -46,7 +46,9 @@ def read_text(text: str) -> Iterator[FoundReport]:
         found |= seconds(_RANGE_LINE.search(part), "min", "max")
         if "mean" not in found:
             raise none_found("hyperfine", "a benchmark without its mean time: it was ended before")
-        name = command[1].strip()[:200] if command else "hyperfine"
+        name = "hyperfine"
+        if command:
+            name = command[1].strip()[:200]
         phase = FoundPhase(
             name=name,
             operation=None,
@@ -85,7 +87,9 @@ def _failed(exit_codes: Sequence[int | None]) -> str | None:
     codes = [code for code in exit_codes if code != 0]
     if not codes:
         return None
-    first = "was ended by a signal" if codes[0] is None else f"had the exit code {codes[0]}"
+    first = "was ended by a signal"
+    if codes[0] is not None:
+        first = f"had the exit code {codes[0]}"
     return f"{len(codes)} of {len(exit_codes)} runs failed, the first {first}"
 
 
@@ -104,7 +108,9 @@ def read_markdown(text: str) -> Iterator[FoundReport]:
     for part, begin in parts(text, MARKDOWN):
         lines = part.splitlines()
         names = _cells(lines[0])
-        unit_s = 1e-3 if "Mean [ms]" in names else 1.0
+        unit_s = 1.0
+        if "Mean [ms]" in names:
+            unit_s = 1e-3
         phases: list[FoundPhase] = []
         for line in lines[2:]:
             cells = _cells(line)

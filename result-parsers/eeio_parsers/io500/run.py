@@ -120,7 +120,9 @@ def _sections(text: str, source: str) -> tuple[dict[str, _Section], list[str]]:
         or not {"MD", "BW", "SCORE", "hash"} <= set(found["SCORE"])
         or not re.search(r"^; END .*\n", text, re.M)
     ):
-        last = f": {errors[-1]}" if errors else ""
+        last = ""
+        if errors:
+            last = f": {errors[-1]}"
         raise ToolOutputError(f"{source}: IO500 stopped before its score, or it is cut off{last}")
     return {name: _Section(name, values) for name, values in found.items()}, errors
 
@@ -254,7 +256,9 @@ def _phase(
 def _spatiality(name: str) -> str:
     if "rnd" in name:
         return "random"
-    return "strided" if "hard" in name else "sequential"
+    if "hard" in name:
+        return "strided"
+    return "sequential"
 
 
 def _rates(capture: Capture, name: str, per_s: float) -> dict[str, float]:
@@ -299,12 +303,16 @@ def _run(
     notes = [f"IO500 {run.get('version', '(version unknown)')}, {hashes}"]
     if mark or short:
         least = f"stonewall {stonewall} s, a valid run has {VALID_STONEWALL_S} s"
-        why = [least] if short else []
+        why = []
+        if short:
+            why = [least]
         why += [error for error in dict.fromkeys(errors) if "stonewall-time" not in error]
         notes.insert(0, f"{NOT_VALID}: {'; '.join(why[:3]) or 'IO500 marks it [INVALID]'}")
     if option.get("global.drop-caches") != "TRUE":
         notes.append("IO500 did not drop the page cache between its phases")
-    name = DEBUG_SCORE if mark or short else SCORE
+    name = SCORE
+    if mark or short:
+        name = DEBUG_SCORE
     figures = (
         (name, score, 1.0, "1"),
         (f"{name}_bandwidth", scores["BW"], GIB, "B/s"),

@@ -49,7 +49,8 @@ def read_text(text: str) -> Iterator[FoundReport]:
         if not tables and not _MEANS.search(part) and header and (first := _ROW.search(part)):
             part = f"{part[: first.start()]}{header}\n{part[first.start() :]}"
             tables = list(_COLUMNS.finditer(part))
-        header = tables[-1][0] if tables else header
+        if tables:
+            header = tables[-1][0]
         try:
             found += [replace(report, begins_at=begin) for report in _run(part, tables)]
         except ToolOutputError as error:
@@ -59,7 +60,9 @@ def read_text(text: str) -> Iterator[FoundReport]:
 
 def _run(part: str, tables: Sequence[re.Match[str]]) -> Iterator[FoundReport]:
     head = re.match(r"IOR-(\S+?):", part)
-    version = head[1] if head else None
+    version = None
+    if head:
+        version = head[1]
     host = re.search(r"^Machine\s{0,99}:\s{0,99}\S{1,300} (\S{1,300})", part, re.M)
     if error := re.search(r"^.*ERROR: ([^\n]{1,300})", part, re.M):
         raise none_found("IOR", f"it stopped: {error[1].partition(', MPI')[0]}")
@@ -107,18 +110,24 @@ def _starts_within_s(phase: FoundPhase, part: str) -> float | None:
     """How well `Began` is the start of the only result. None if `Finished` contradicts it: a delay
     (-d), the use of memory (-M) and the removal of old files are between the two as well."""
     line = re.search(r"^(?:Run finished|Finished)\s{0,99}:\s{0,99}(.*)$", part, re.M)
-    finished = local_date(line[1]) if line else None
+    finished = None
+    if line:
+        finished = local_date(line[1])
     if finished is None or phase.started_utc is None or phase.runtime_s is None:
         return None
     began = datetime.fromisoformat(phase.started_utc)
     lasted_s = (datetime.fromisoformat(finished) - began).total_seconds()
-    return _START_WITHIN_S if abs(lasted_s - phase.runtime_s) <= _START_WITHIN_S else None
+    if abs(lasted_s - phase.runtime_s) <= _START_WITHIN_S:
+        return _START_WITHIN_S
+    return None
 
 
 def _body(rows: str) -> str:
     """Of a table: the settings of the next test are above its own table."""
     ends = _TEST.search(rows)
-    return rows[: ends.start()] if ends else rows
+    if ends:
+        return rows[: ends.start()]
+    return rows
 
 
 def ends_of_rows(text: str) -> list[int]:
@@ -166,7 +175,9 @@ def _phases(header: str, body: str, before: str, part: str) -> Iterator[FoundPha
     names = re.split(r"\s{1,99}", header.strip())
     actual = _ACTUAL.search(body)
     date = re.search(r"^(?:Run began|Began|Started)\s{0,99}:\s{0,99}(.*)$", part, re.M)
-    started = local_date(date[1]) if date else None
+    started = None
+    if date:
+        started = local_date(date[1])
     for row in _ROW.finditer(body):
         if row[1] == "remove":
             continue
@@ -239,7 +250,9 @@ def _jobs(settings: Mapping[str, str]) -> int | None:
 
 def _exact(text: str) -> int | None:
     """Bytes of a size; None for a size with decimals, which IOR has rounded."""
-    return None if "." in text else size(text)
+    if "." in text:
+        return None
+    return size(text)
 
 
 def _planned(settings: Mapping[str, str]) -> int | None:
@@ -262,7 +275,9 @@ def _means(part: str) -> Iterator[FoundPhase]:
         return
     settings = _settings(part[: table.start()])
     date = re.search(r"^Run began\s{0,99}:\s{0,99}(.*)$", part, re.M)
-    started = local_date(date[1]) if date else None
+    started = None
+    if date:
+        started = local_date(date[1])
     for row in _ROW.finditer(part[table.end() :]):
         cells = row[2].split()
         if row[1] == "remove" or len(cells) < 9:
@@ -298,7 +313,9 @@ _SUMMARY_NAMES = frozenset(
 def summary(text: str) -> tuple[list[dict[str, str]], bool]:
     """The rows of the first summary, and whether it is whole."""
     header = SUMMARY.search(text)
-    names = header[0].split() if header else []
+    names = []
+    if header:
+        names = header[0].split()
     if header is None or names[-1] != "RefNum" or not _SUMMARY_NAMES.issubset(names):
         return [], False
     rows, end = list[dict[str, str]](), header.end() + 1
@@ -330,7 +347,9 @@ def _only_iops(phase: FoundPhase, rows: Sequence[Mapping[str, str]]) -> float | 
         and count(row["xsize"]) == phase.request_bytes
         and _same_rate(phase.bandwidth_bytes_per_s or 0.0, (number(row["Mean(MiB)"]) or 0.0) * MIB)
     }
-    return number(found.pop()) or None if len(found) == 1 else None
+    if len(found) == 1:
+        return number(found.pop()) or None
+    return None
 
 
 def read_summary(text: str) -> Iterator[FoundReport]:
@@ -407,7 +426,9 @@ def _repetitions(mean: FoundPhase, above: Sequence[FoundPhase]) -> list[FoundPha
     rates = [one.bandwidth_bytes_per_s or 0.0 for one in own]
     complete = own and len(own) == count(mean.options["repetitions"])
     rate = mean.bandwidth_bytes_per_s or 0.0
-    return own if complete and _same_rate(sum(rates) / len(own), rate) else []
+    if complete and _same_rate(sum(rates) / len(own), rate):
+        return own
+    return []
 
 
 def _unless_ended(planned: int | None, phase: FoundPhase) -> int | None:
@@ -466,11 +487,15 @@ def _pattern(settings: Mapping[str, str]) -> str | None:
         return "sequential"
     if segments is None:
         # Old IOR does not print a single segment; a block of several transfers is in sequence.
-        return None if block == transfer else "sequential"
+        if block == transfer:
+            return None
+        return "sequential"
     # With one task there is no other whose segments are between its own.
     is_alone = _jobs(settings) == 1
     is_strided = (count(segments) or 1) > 1 and block == transfer and not is_alone
-    return "strided" if is_strided else "sequential"
+    if is_strided:
+        return "strided"
+    return "sequential"
 
 
 def _direct(settings: Mapping[str, str], part: str) -> bool | None:
@@ -515,7 +540,9 @@ def _json_phase(
     row: Mapping[str, Any], options: Mapping[str, str], place: str, command: str
 ) -> FoundPhase:
     rate = figure(row["bwMiB"]) * MIB
-    total = figure(row["totalTime"]) if "totalTime" in row else None
+    total = None
+    if "totalTime" in row:
+        total = figure(row["totalTime"])
     return FoundPhase(
         name=row["access"],
         operation=row["access"],

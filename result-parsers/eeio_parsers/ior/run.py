@@ -99,7 +99,9 @@ def _result(
 def _flush(head: str) -> str | None:
     """The flush in IOR's command line."""
     command = _COMMAND.search(head)
-    arguments = command[1].split() if command else []
+    arguments: list[str] = []
+    if command:
+        arguments = command[1].split()
     return next((_FLUSHES[argument] for argument in arguments if argument in _FLUSHES), None)
 
 

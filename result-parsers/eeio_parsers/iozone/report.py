@@ -44,9 +44,13 @@ def read_text(text: str) -> Iterator[FoundReport]:
     for part, begin in _parts(text):
         version = re.search(r"Version \$?Revision: ([\d.]{1,30})", part)
         command = re.search(r"^\s{0,99}Command line used: \S{1,999}(.*)$", part, re.M)
-        words = command[1].split() if command else []
+        words: list[str] = []
+        if command:
+            words = command[1].split()
         direct = _is_direct(part, words)
-        options = {"command": command[1].strip()[:500]} if command else {}
+        options = {}
+        if command:
+            options = {"command": command[1].strip()[:500]}
         phases = [
             replace(phase, options={**options, **phase.options})
             for phase in (*_table(part, direct, words), *_children(part, direct))
@@ -70,7 +74,9 @@ def _is_direct(part: str, command: Sequence[str]) -> bool | None:
     is_enabled = "O_DIRECT feature enabled" in part
     if "-I" in command and not is_enabled:
         raise none_found("IOzone", "-I in its command line, but no line `O_DIRECT feature enabled`")
-    return is_enabled if is_enabled or command else None
+    if is_enabled or command:
+        return is_enabled
+    return None
 
 
 _SETTINGS = re.compile(
@@ -83,7 +89,9 @@ _SETTINGS = re.compile(
 def _parts(text: str) -> Iterator[tuple[str, int]]:
     """Each report: from its banner, or from a table that is not the first one below a banner."""
     if not _BEGIN.search(text):
-        begin = _PART if _PART.search(text) else _TESTS
+        begin = _TESTS
+        if _PART.search(text):
+            begin = _PART
         marks = list(re.finditer(rf"(?P<banner>(?!))|{begin.pattern}", text, re.M))
     else:
         marks = list(re.finditer(f"(?P<banner>{_BEGIN.pattern})|{_TABLE.pattern}", text, re.M))
@@ -92,7 +100,9 @@ def _parts(text: str) -> Iterator[tuple[str, int]]:
     for mark in marks:
         if mark["banner"] or has_table:
             # IOzone prints its settings above its table.
-            above = None if mark["banner"] else _SETTINGS.search(text, last, mark.start())
+            above = None
+            if not mark["banner"]:
+                above = _SETTINGS.search(text, last, mark.start())
             places.append(above.start() if above else mark.start())
         has_table, last = not mark["banner"], mark.end()
     ends = [*places[1:], len(text)]
@@ -126,7 +136,9 @@ def _size(part: str, name: str) -> int | None:
     found = re.search(name + r" (\d{1,20}) ([kK]B|MB)", part)
     if found is None:
         return None
-    unit = MIB if found[2] == "MB" else KIB
+    unit = KIB
+    if found[2] == "MB":
+        unit = MIB
     return int(found[1]) * unit
 
 

@@ -164,4 +164,6 @@ def _columns(head: re.Match[str], ends: Sequence[int]) -> list[int] | None:
             numbers.append(number)
         else:
             position += test.width
-    return None if left else numbers
+    if left:
+        return None
+    return numbers

@@ -57,9 +57,15 @@ def read_text(text: str) -> Iterator[FoundReport]:
             )
     if not phases:
         raise none_found("lmbench", "no bandwidth of files in it; its other figures are no I/O")
-    version = re.match(r"\[lmbench([\d.]{1,30})", head[0]) if head else None
-    names = head[1].split() if head else []
-    host = names[1] if len(names) > 1 else None
+    version = None
+    if head:
+        version = re.match(r"\[lmbench([\d.]{1,30})", head[0])
+    names: list[str] = []
+    if head:
+        names = head[1].split()
+    host = None
+    if len(names) > 1:
+        host = names[1]
     yield FoundReport(tuple(phases), version[1] if version else None, host)
 
 
@@ -75,7 +81,9 @@ def read_summary(text: str) -> Iterator[FoundReport]:
     """The tables that `make see` prints: for each host, the bandwidth of files that were read
     again. MB is 10^6, and K 1000 of them. They are rounded, without the size of the file."""
     found = False
-    version = ".".join(head.groups()) if (head := SUMMARY.search(text)) else None
+    version = None
+    if head := SUMMARY.search(text):
+        version = ".".join(head.groups())
     for dashes, rows in _BANDWIDTHS.findall(text):
         ends = [m.end() for m in re.finditer(r"-+", dashes)]
         for row in rows.splitlines():

@@ -87,7 +87,9 @@ def read_text(text: str) -> Iterator[FoundReport]:
             date, header = date or line["date"], line["header"]
         elif date and time and started is None:
             started = _start(date, time, line["end"], rest)
-        rates = _rates(line["row"], header) if line["row"] else None
+        rates = None
+        if line["row"]:
+            rates = _rates(line["row"], header)
         if rates is not None:
             # Without the line of its start, nothing shows that another run is a repetition.
             index = len(phases)
@@ -113,7 +115,9 @@ def _rates(row: str, header: str | None) -> _Rates | None:
     reads, writes = known[5], known[7]
     share = known[4]
     if not writes or not reads:
-        share = 0.0 if writes else 100.0
+        share = 100.0
+        if writes:
+            share = 0.0
     return known[0], known[11], known[12], share
 
 
@@ -156,7 +160,9 @@ def _flatfile(rows: Sequence[Mapping[str, str]]) -> FoundReport:
         reads = number(row.get("read%"))
         if reads is None:
             read, write = (figure(row[f"{kind}_rate"]) for kind in ("read", "write"))
-            reads = 100 * read / (read + write) if read + write else 100.0
+            reads = 100.0
+            if read + write:
+                reads = 100 * read / (read + write)
         request = number(row.get("bytes/io")) or number(row.get("xfersize")) or 0.0
         rates = (figure(row["rate"]), figure(row["mb/sec"]), request, reads)
         loops = " ".join(f"{key}={row[key]}" for key in ("reqrate", "threads") if key in row)
