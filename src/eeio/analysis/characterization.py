@@ -101,7 +101,9 @@ def _characterize(campaign: Campaign, rules: Rules) -> list[Row]:
             rows.append(_missing_row(campaign, experiment.level, experiment, left_out.reason))
     for level in LEVELS:
         if not any(row.level == level for row in rows):
-            why = _NO_RESULT if campaign.design.suite == IMPORTED else _NO_PROFILE
+            why = _NO_PROFILE
+            if campaign.design.suite == IMPORTED:
+                why = _NO_RESULT
             rows.append(_missing_row(campaign, level, None, why))
     return sorted(rows, key=_sort_key)
 
@@ -160,7 +162,9 @@ def _sort_key(row: Row) -> tuple[Any, ...]:
 def _row_without_phase(campaign: Campaign, experiment: Experiment, runs: Sequence[Run]) -> Row:
     """Of an experiment that did not run, or whose runs reported no I/O."""
     reasons = tuple(dict.fromkeys(reason for run in runs for reason in run.validity))
-    why = reasons[0] if reasons else "the tool reported no I/O"
+    why = "the tool reported no I/O"
+    if reasons:
+        why = reasons[0]
     if not runs:
         why = "the campaign ended before this experiment ran; `eeio resume` continues it"
     row = _missing_row(campaign, experiment.level, experiment, why)
@@ -257,7 +261,9 @@ def _drive(campaign: Campaign) -> str | Missing:
     if campaign.machine.drive is not None:
         return campaign.machine.drive
     why = campaign.machine.missing.get("drive_id")
-    return NO_IDENTITY if why is None else Missing(why)
+    if why is None:
+        return NO_IDENTITY
+    return Missing(why)
 
 
 def _order_seen(phases: Sequence[Phase]) -> str | Missing:
@@ -265,7 +271,9 @@ def _order_seen(phases: Sequence[Phase]) -> str | Missing:
     if orders:
         return "; ".join(dict.fromkeys(orders))
     reasons = [phase.spatiality_seen_reason for phase in phases if phase.spatiality_seen_reason]
-    return Missing(reasons[0]) if reasons else NOT_OBSERVED
+    if reasons:
+        return Missing(reasons[0])
+    return NOT_OBSERVED
 
 
 def _order_seen_by(phases: Sequence[Phase]) -> str | None:
@@ -312,7 +320,9 @@ def _disk_cache(experiment: Experiment, runs: Sequence[Run]) -> Any:
     if experiment.cache.disk is not None:
         return experiment.cache.disk
     found = {run.disk_cache_found for run in runs}
-    return found.pop() if len(found) == 1 else None
+    if len(found) == 1:
+        return found.pop()
+    return None
 
 
 def _why_no_energy(repetitions: Repetitions, measured: Iterable[DomainFigures]) -> str:

@@ -77,8 +77,12 @@ class Metric:
         """The text below the name on the page: the subject, the unit, or which way is better."""
         title, _, unit = self.title.partition(" (")
         if unit:
-            return unit.rstrip(")") if title == self.name else title.lower()
-        return f"{self.better} is better" if self.better else ""
+            if title == self.name:
+                return unit.rstrip(")")
+            return title.lower()
+        if self.better:
+            return f"{self.better} is better"
+        return ""
 
     @property
     def place(self) -> str:
@@ -135,14 +139,18 @@ def _reported_latency(observation: Observation, key: str) -> Value:
 def _uncertainty(observation: Observation) -> Value:
     """Of energies that are compared only."""
     cost = observation.j_per_gb
-    return cost if isinstance(cost, Missing) else observation.uncertainty_relative
+    if isinstance(cost, Missing):
+        return cost
+    return observation.uncertainty_relative
 
 
 def _execution_s(observation: Observation) -> Value:
     phase = observation.phase
     many = phase.metrics.get("executions")
     lasted_s = phase.metrics.get("executed_s", phase.lasted_s)
-    return lasted_s / many if many and lasted_s is not None else NO_COMMAND
+    if many and lasted_s is not None:
+        return lasted_s / many
+    return NO_COMMAND
 
 
 def _time_s(observation: Observation) -> Value:
@@ -155,7 +163,9 @@ def _time_s(observation: Observation) -> Value:
     if of_gb_s is not None:
         return of_gb_s
     rate = observation.operations_per_s
-    return 1.0 / rate if not isinstance(rate, Missing) and rate else lasted_s
+    if not isinstance(rate, Missing) and rate:
+        return 1.0 / rate
+    return lasted_s
 
 
 METRICS: tuple[Metric, ...] = (
@@ -305,10 +315,14 @@ def to_json(
     reasons: dict[str, str] = {}
     for metric in metrics:
         figure = figures[metric.key]
-        value = None if isinstance(figure, Missing) else asdict(figure)
+        value = None
+        if not isinstance(figure, Missing):
+            value = asdict(figure)
         group, _, name = metric.place.rpartition(".")
         if value is not None or metric.json:
-            of_group = body.setdefault(group, {}) if group else body
+            of_group = body
+            if group:
+                of_group = body.setdefault(group, {})
             of_group[name] = value
         if isinstance(figure, Missing):
             reasons[metric.place] = figure.reason

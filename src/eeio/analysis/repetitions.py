@@ -67,7 +67,9 @@ class Repetitions:
         """The median length of the windows."""
         lasted_s = [observation.window.duration_s for observation in self.observations]
         known_s = [duration_s for duration_s in lasted_s if duration_s is not None]
-        return statistics.median(known_s) if known_s else None
+        if known_s:
+            return statistics.median(known_s)
+        return None
 
     @cached_property
     def partly(self) -> str | None:

@@ -156,25 +156,33 @@ class Row:
         """A metric by its key, of power domains that of the main source; None if it is missing."""
         if metric in self.figures:
             return known(self.figures[metric])
-        return None if self.measured is None else self.measured[metric]
+        if self.measured is None:
+            return None
+        return self.measured[metric]
 
     def figure(self, metric: metrics.Metric, domain: DomainFigures | None) -> Quartiles | None:
         """A metric of the row, or of one of its power domains; None if it is missing."""
         if not metric.of_domain:
             return known(self.figures[metric.key])
-        return None if domain is None else domain[metric.key]
+        if domain is None:
+            return None
+        return domain[metric.key]
 
     def why(self, metric: str) -> str | None:
         """Why a metric is missing; None if it is not."""
         if metric not in self.figures and self.measured is not None:
             return self.measured.why(metric)
         figure = self.figures[metric]
-        return figure.reason if isinstance(figure, Missing) else None
+        if isinstance(figure, Missing):
+            return figure.reason
+        return None
 
     @property
     def tool_label(self) -> str | None:
         """None for a row without an experiment."""
-        return None if self.experiment is None else tool_label(self.experiment, self.details)
+        if self.experiment is None:
+            return None
+        return tool_label(self.experiment, self.details)
 
     @property
     def operation_label(self) -> str:
@@ -196,7 +204,9 @@ class Row:
     def ranked_reason(self) -> str | None:
         """Why its MB/J is not ranked; None if it is."""
         best = self.measured
-        return best.ranked_reason if best else self.why("efficiency_bytes_per_j")
+        if best:
+            return best.ranked_reason
+        return self.why("efficiency_bytes_per_j")
 
     @property
     def ranked(self) -> bool:

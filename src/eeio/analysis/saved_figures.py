@@ -144,7 +144,9 @@ def _read(file: Path) -> Figures | None:
         figures = typed.read(Figures, json.loads(file.read_bytes()))
     except (OSError, ValueError, LimitError, RecursionError):
         return None
-    return figures if figures.key == file.name else None
+    if figures.key == file.name:
+        return figures
+    return None
 
 
 def _plain(value: object) -> Mapping[str, Any]:

@@ -63,7 +63,9 @@ def main_figures(
     """Those of the main source among the figures of measured sources."""
     by_source = {figures.key: figures for figures in of_sources}
     source = main_source({key: figures.n for key, figures in by_source.items()}, cost_domains)
-    return None if source is None else by_source[source]
+    if source is None:
+        return None
+    return by_source[source]
 
 
 def judged(experiment: Experiment, phases: Sequence[Phase]) -> tuple[list[Observation], str | None]:

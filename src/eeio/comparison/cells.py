@@ -108,17 +108,23 @@ class Cell:
     def values(self, metric: str) -> tuple[float, ...]:
         """Of the repetitions; none of a metric that was not measured."""
         measured = self.measured.get(metric)
-        return () if measured is None else measured.values
+        if measured is None:
+            return ()
+        return measured.values
 
     def why(self, metric: str) -> str | None:
         """Why it was not measured; None if it was, or if no reason is known."""
         figure = self.figures.get(metric)
-        return figure.reason if isinstance(figure, Missing) else None
+        if isinstance(figure, Missing):
+            return figure.reason
+        return None
 
     def tested(self, metric: str) -> tuple[float, ...]:
         """The values for a test against another cell of the same campaign."""
         measured = self.measured.get(metric)
-        return () if measured is None else measured.levelled or measured.values
+        if measured is None:
+            return ()
+        return measured.levelled or measured.values
 
     @cached_property
     def _counts(self) -> dict[str, int]:
@@ -133,7 +139,9 @@ class Cell:
         measured = [self.measured[metric] for metric in metrics if metric in self.measured]
         of_run = [dict(zip(each.runs, each.values, strict=True)) for each in measured]
         every = set().union(*of_run)
-        complete = sorted(every.intersection(*of_run)) if len(of_run) == len(metrics) else []
+        complete = []
+        if len(of_run) == len(metrics):
+            complete = sorted(every.intersection(*of_run))
         both = [tuple(by_run[run] for by_run in of_run) for run in complete]
         return both, len(every) - len(complete)
 
@@ -168,37 +176,50 @@ class Cell:
         names = self._tool(left) if tool else self.details
         parts = [part for part in (_kind(left), *_settings(left, without), *names) if part]
         text = self.command or ", ".join(parts)
-        return f"{place}: {text}" if place else text
+        if place:
+            return f"{place}: {text}"
+        return text
 
     def _tool(self, levels: Mapping[str, str]) -> list[str]:
         """Its level, tool with details, and target."""
-        tool = " ".join((levels["tool"], *self.details)) if "tool" in levels else ""
+        tool = ""
+        if "tool" in levels:
+            tool = " ".join((levels["tool"], *self.details))
         return [text for text in (levels.get("level"), tool, levels.get("target")) if text]
 
 
 def _kind(levels: Mapping[str, str]) -> str:
     if "operation" in levels:
         return io_label(levels["operation"], levels.get("spatiality"), levels.get("phase"))
-    phase = f"({levels['phase']})" if "phase" in levels else ""
+    phase = ""
+    if "phase" in levels:
+        phase = f"({levels['phase']})"
     return f"{levels.get('spatiality', '')} {phase}".strip()
 
 
 def _settings(levels: Mapping[str, str], without: Iterable[str]) -> list[str]:
     """`32 KiB`, `buffer off`, `load 50 %`, `flush end`."""
-    texts = [levels["size"]] if "size" in levels else []
+    texts = []
+    if "size" in levels:
+        texts = [levels["size"]]
     texts += [f"{name} {levels[name]}" for name in ("buffer", "disk") if name in levels]
     if "load" not in without:
         arguments = [text.partition("=") for text in levels.get("arguments", "").split()]
         texts += [f"load {value} %" for name, _, value in arguments if name == "load"]
-    texts += [levels["frequency"]] if "frequency" in levels else []
+    if "frequency" in levels:
+        texts.append(levels["frequency"])
     texts += [f"{name} {levels[name]}" for name in ("smt", "turbo") if name in levels]
     if levels.get("flush", UNKNOWN) != UNKNOWN:
         texts.append(f"flush {levels['flush']}")
-    return [*texts, "not durable"] if levels.get("durable") == "no" else texts
+    if levels.get("durable") == "no":
+        return [*texts, "not durable"]
+    return texts
 
 
 def size_label(size_bytes: int | None) -> str:
-    return "any" if size_bytes is None else format_size(size_bytes)
+    if size_bytes is None:
+        return "any"
+    return format_size(size_bytes)
 
 
 def machine_names(campaigns: Sequence[Campaign]) -> list[str]:
@@ -363,8 +384,12 @@ def _collect(
         collected.add(metric.key, place, metric.value(of_main))
     widest = of_main.reading
     if widest is not None and collected.has(EFFICIENCY, place):
-        without = " without drives" if widest.leaves_drives_out else ""
-        demo = " (demo)" if widest.kind == DEMO else ""
+        without = ""
+        if widest.leaves_drives_out:
+            without = " without drives"
+        demo = ""
+        if widest.kind == DEMO:
+            demo = " (demo)"
         collected.efficiency_of.setdefault(f"{widest.domain}{without}{demo}")
 
 
@@ -412,7 +437,9 @@ def _argument(name: str, value: str, planned: PlannedExperiment | None) -> str:
         return value
     if name == planned.sized:
         return "as-sized"
-    return planned.cut_from or value if name == "runtime_s" else value
+    if name == "runtime_s":
+        return planned.cut_from or value
+    return value
 
 
 def _durable(experiment: Experiment, windows: Sequence[Window]) -> str:
@@ -421,7 +448,9 @@ def _durable(experiment: Experiment, windows: Sequence[Window]) -> str:
         return "as found"
     if windows[0].durable:
         return "yes"
-    return UNKNOWN if experiment.flush is None else "no"
+    if experiment.flush is None:
+        return UNKNOWN
+    return "no"
 
 
 def _reading(
@@ -444,7 +473,9 @@ def _why_unused(reading: EnergyReading) -> Missing:
     if reading.kind == "modelled":
         return _NOT_MODELLED
     why = reading.why_not_ranked or next(iter(reading.reasons), None)
-    return NOT_MEASURED if why is None else Missing(why)
+    if why is None:
+        return NOT_MEASURED
+    return Missing(why)
 
 
 def largest_uncertainty(*cells: Cell) -> float:

@@ -108,7 +108,9 @@ class Changes:
             and found.verdict != "not compared"
         ]
         logs = [math.log(ratio) for ratio in ratios if ratio is not None]
-        return math.exp(math.fsum(logs) / len(logs)) if logs else None
+        if logs:
+            return math.exp(math.fsum(logs) / len(logs))
+        return None
 
 
 def changes(
@@ -205,9 +207,13 @@ def _metric_change(pair: tuple[Cell, Cell], metric: str, found: Change) -> Metri
     verdict: Verdict
     if found.answer in ("higher", "lower"):
         better = (found.answer == "higher") == (metric in _MORE_IS_BETTER)
-        verdict = "better" if better else "worse"
+        verdict = "worse"
+        if better:
+            verdict = "better"
     else:
-        verdict = "none above" if found.answer == "none above" else "open"
+        verdict = "open"
+        if found.answer == "none above":
+            verdict = "none above"
     return MetricChange(metric, verdict, found, means, found.reason)
 
 
@@ -249,4 +255,6 @@ def doubt(before: Cell, after: Cell, metric: str) -> float:
 
 def _finite(limit: float) -> float:
     """A doubt for a test; one that is infinite has no answer anyway."""
-    return 0.0 if limit == math.inf else limit
+    if limit == math.inf:
+        return 0.0
+    return limit

@@ -100,13 +100,17 @@ class Bench:
     def values(self, name: str) -> tuple[float, ...]:
         """Of the runs; none of a missing figure."""
         figure = self.figures[name]
-        return () if isinstance(figure, Missing) else figure
+        if isinstance(figure, Missing):
+            return ()
+        return figure
 
     def quartiles(self, figure: str) -> Quartiles | None:
         """Over the runs."""
         values = self.values(figure)
         if figure == "efficiency_bytes_per_j":
-            return known(bytes_per_j(summarize(GB / value for value in values))) if values else None
+            if values:
+                return known(bytes_per_j(summarize(GB / value for value in values)))
+            return None
         return quartiles(values)
 
 
@@ -144,7 +148,9 @@ def benches(campaign: Campaign) -> list[Bench]:
 def _text(factor: str) -> str:
     """A command as typed, from the profile's factor."""
     call = json.loads(factor)
-    return call if isinstance(call, str) else " ".join(call)
+    if isinstance(call, str):
+        return call
+    return " ".join(call)
 
 
 def comparisons(found: Sequence[Bench]) -> list[Comparison]:
@@ -319,7 +325,9 @@ def _execution(run: Run, meter: Key | None) -> _Execution | Missing:
     assert phase.start_s is not None and phase.end_s is not None
     many = phase.metrics["executions"] or 1.0
     window = window_of(run.experiment, phase)
-    not_durable = window.durable_reason if window.durable is False else None
+    not_durable = None
+    if window.durable is False:
+        not_durable = window.durable_reason
     reading, why = _reading(window.energy, meter)
     observation = replace(observed(run.experiment, phase), reading=reading, why_not_read=why)
     joules = observation.energy_j
@@ -361,7 +369,9 @@ def _bytes(phase: Phase, name: str, executions: float, remark: str | None = None
         return phase.metrics[name] / executions
     if "asked_bytes" not in phase.metrics:
         return _NO_ACCOUNT
-    return _ANOTHER_DRIVE if remark is None else Missing(remark)
+    if remark is None:
+        return _ANOTHER_DRIVE
+    return Missing(remark)
 
 
 def _efficiency(observation: Observation, not_durable: str | None, cache: str | None) -> Value:

@@ -33,7 +33,9 @@ def trends(campaign: Campaign) -> list[Trend]:
         if cell.experiment_id not in campaign.design.anchors:
             continue
         metric = next((m for m in (*POWER.values(), BANDWIDTH) if cell.n(m) >= 3), None)
-        trend = None if metric is None else _trend(cell, metric, began_s)
+        trend = None
+        if metric is not None:
+            trend = _trend(cell, metric, began_s)
         if trend is not None:
             found.append(trend)
     return found
@@ -107,7 +109,9 @@ def without_drift(cells: Sequence[Cell], round_of: Mapping[int, int]) -> list[Ce
     powers, and from MB/J and J/GB through their power. Bandwidth is unchanged: it does not follow
     the machine's temperature, and the correction would only add noise."""
     effects = power_effects(cells, round_of)
-    return [_levelled(cell, effects, round_of) for cell in cells] if effects else list(cells)
+    if effects:
+        return [_levelled(cell, effects, round_of) for cell in cells]
+    return list(cells)
 
 
 def compared_cells(campaign: Campaign, machine_name: str | None = None) -> list[Cell]:
@@ -127,7 +131,9 @@ def _levelled(cell: Cell, effects: Mapping[str, RoundEffects], round_of: Mapping
         power = POWER[cell.efficiency_of[0].split()[0]]
         follows |= {J_PER_GB: (1, power), EFFICIENCY: (-1, power)}
     for metric, (sign, power) in follows.items():
-        of_round = effects[power].of.get(_series(cell), {}) if power in effects else {}
+        of_round: Mapping[int, float] = {}
+        if power in effects:
+            of_round = effects[power].of.get(_series(cell), {})
         measured = cell.measured.get(metric)
         if not of_round or measured is None:
             continue

@@ -71,7 +71,9 @@ def _effects(
     index: Index, metrics: Sequence[str], factor: str, adjustment: Adjustment, alpha: float
 ) -> Iterator[Effect]:
     groups = _groups(index, factor)
-    pairs = None if _needs_dunn(groups) else _pairs(index, factor)
+    pairs = None
+    if not _needs_dunn(groups):
+        pairs = _pairs(index, factor)
     for metric in metrics:
         if pairs is None:
             tested: Iterable[Tested] = _by_dunn(groups, index, metric, factor, adjustment)

@@ -158,10 +158,14 @@ def _values(nodes: Sequence[NodeResults]) -> Values:
             sources.setdefault(key, set()).add(_source(cell, key))
     found: Values = {}
     for name, cell, label in cells:
-        in_all = label if len(ids[label]) == 1 else f"{label}, experiment {cell.experiment_id}"
+        in_all = label
+        if len(ids[label]) != 1:
+            in_all = f"{label}, experiment {cell.experiment_id}"
         for key in _METRICS:
             several = len(sources[key] - {""}) > 1
-            row = f"{in_all}, {_source(cell, key)}" if several else in_all
+            row = in_all
+            if several:
+                row = f"{in_all}, {_source(cell, key)}"
             runs = [value for value in cell.values(key) if value > 0]
             if runs:
                 mean = statistics.fmean(map(math.log, runs))
@@ -175,7 +179,9 @@ _DOMAIN_OF = {key: domain for domain, key in POWER.items()}
 def _source(cell: Cell, key: str) -> str:
     """The power domain and the meter of a metric; empty if it has none."""
     domain = next(iter(cell.meters), "") if key == EFFICIENCY else _DOMAIN_OF.get(key, "")
-    return f"{domain} by {cell.meters[domain]}" if domain in cell.meters else ""
+    if domain in cell.meters:
+        return f"{domain} by {cell.meters[domain]}"
+    return ""
 
 
 def tests_of(values: Values) -> tuple[list[NodeTest], list[str]]:
@@ -295,7 +301,9 @@ def _summary(
     campaign = node.campaign
     kind = _kind(campaign.machine)
     invalid = sum(not run.valid for run in campaign.runs)
-    state = "complete" if campaign.is_complete else "incomplete"
+    state = "incomplete"
+    if campaign.is_complete:
+        state = "complete"
     return NodeSummary(
         name=node.name,
         kind=_kind_name(kind),

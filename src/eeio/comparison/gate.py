@@ -78,9 +78,9 @@ class Gate:
             return self.detect
         doubled = 2.0 * self.share or 0.05
         # A bandwidth cannot become worse by all of it.
-        return (
-            min(doubled, 0.5 * (1 + self.share)) if named(self.metric).better == "more" else doubled
-        )
+        if named(self.metric).better == "more":
+            return min(doubled, 0.5 * (1 + self.share))
+        return doubled
 
     def of(self, verdict: Verdict) -> list[GateRow]:
         return [row for row in self.rows if row.verdict == verdict]
@@ -89,7 +89,9 @@ class Gate:
     def detectable(self) -> tuple[float, float] | None:
         """Of the median and of the worst tested row; None if none was."""
         found = [row.detectable for row in self.rows if row.detectable is not None]
-        return (statistics.median(found), max(found)) if found else None
+        if found:
+            return (statistics.median(found), max(found))
+        return None
 
 
 @dataclass(frozen=True)
@@ -266,7 +268,9 @@ class _Tested:
     @property
     def worse_by(self) -> float:
         """The difference, above 0 where it is for the worse."""
-        return -self.difference if self.better == "more" else self.difference
+        if self.better == "more":
+            return -self.difference
+        return self.difference
 
 
 @dataclass(frozen=True)
@@ -279,7 +283,9 @@ class _Error:
     def p_above(self, excess: float) -> float:
         """One-sided, of a difference that exceeds a limit by `excess`."""
         if self.size == 0.0:
-            return 0.0 if excess > 0 else 1.0
+            if excess > 0:
+                return 0.0
+            return 1.0
         return float(stdtr(self.degrees, -excess / self.size))
 
 
@@ -327,7 +333,9 @@ def _row(row: _Tested, error: _Error, p: float, alpha: float, strictest: float) 
 def _error(row: _Tested, usual: float) -> _Error:
     size, degrees = welch(row.variances, row.n)
     least = math.sqrt(usual / row.n[0] + usual / row.n[1])
-    return _Error(size, degrees) if size >= least else _Error(least, float(sum(row.n) - 2))
+    if size >= least:
+        return _Error(size, degrees)
+    return _Error(least, float(sum(row.n) - 2))
 
 
 def _detectable(row: _Tested, error: _Error, alpha: float) -> float:

@@ -77,7 +77,9 @@ def layer_costs(
     adjusted = iter(adjust(known, "benjamini-hochberg"))
     made = []
     for match, test in zip(found, tests, strict=True):
-        p = next(adjusted) if test is not None and test.p is not None else None
+        p = None
+        if test is not None and test.p is not None:
+            p = next(adjusted)
         made.append(_cost(match, test, p, alpha, most_uncertain))
     return tuple(made)
 
@@ -128,4 +130,6 @@ def _verdict(energy: Estimate, test: MannWhitney | None, p: float | None, alpha:
         return "too few repetitions"
     if p is None or p >= alpha:
         return "no difference confirmed"
-    return "costs more" if energy.value > 0 else "costs less"
+    if energy.value > 0:
+        return "costs more"
+    return "costs less"

@@ -75,7 +75,9 @@ def layer_of(cell: Cell) -> str | None:
         name, value = told.own_file
         shared = arguments.get(name) != value
     if (level, api, processes) == ("library", "mpiio", "2"):
-        return SHARED if shared else None
+        if shared:
+            return SHARED
+        return None
     one = {
         ("device", "posix"): DEVICE,
         ("filesystem", "posix"): FILE_SYSTEM,
@@ -83,7 +85,9 @@ def layer_of(cell: Cell) -> str | None:
         ("library", "mpiio"): MPI_IO,
         ("library", "hdf5"): HDF5,
     }
-    return one.get((level, api)) if processes == "1" else None
+    if processes == "1":
+        return one.get((level, api))
+    return None
 
 
 def on_one_drive(disks: Mapping[str, str]) -> bool:
@@ -143,4 +147,6 @@ def _under(upper: Cell, layers: Mapping[str, list[Cell]], layer: str) -> tuple[s
         for cell in _of_one_tool(layers.get(layer, ()))
         if layer == DEVICE or cell.factors["target"] == upper.factors["target"]
     ]
-    return (layer, known[0]) if len(known) == 1 else None
+    if len(known) == 1:
+        return (layer, known[0])
+    return None

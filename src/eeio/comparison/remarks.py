@@ -16,7 +16,8 @@ def of_runs(campaigns: Sequence[Campaign], cells: Sequence[Cell]) -> list[str]:
     """On the basis of the differences: repetitions, invalid and missing runs."""
     found = []
     for campaign in campaigns:
-        found += [f"{campaign.name}: {stamp}"] if (stamp := stamp_of([campaign])) else []
+        if stamp := stamp_of([campaign]):
+            found.append(f"{campaign.name}: {stamp}")
         found += [f"{campaign.name}: {remark}" for remark in campaign.design.remarks]
     counts = [max(map(cell.n, cell.measured), default=0) for cell in cells]
     few = sum(count < _FEW for count in counts)
@@ -46,7 +47,9 @@ def _missing_figures(cells: Sequence[Cell]) -> Iterator[str]:
         alike.setdefault((metric, _NUMBER.sub("#", why)), []).append((why, count))
     for (metric, _), reasons in alike.items():
         count = sum(n for _, n in reasons)
-        more = f" ({len(reasons) - 1} more such figures)" if len(reasons) > 1 else ""
+        more = ""
+        if len(reasons) > 1:
+            more = f" ({len(reasons) - 1} more such figures)"
         yield (
             f"{_POWER_AND_EFFICIENCY[metric]}: missing in {count} of {len(cells)} experiments: "
             f"{reasons[0][0]}{more}"

@@ -114,8 +114,11 @@ def _less_per_tb(answer: str, a: _Made, b: _Made, bootstrap: Bootstrap) -> LessP
     ratio = bootstrap.estimate(Replicates(theirs / ours, n_first + n_second))
     less = None
     if ratio.interval is not None:
-        less = second.system if ratio.interval.high < 1.0 else None
-        less = first.system if ratio.interval.low > 1.0 else less
+        less = None
+        if ratio.interval.high < 1.0:
+            less = second.system
+        if ratio.interval.low > 1.0:
+            less = first.system
     return LessPerTb(answer, first.system, second.system, ratio, less)
 
 
@@ -208,7 +211,9 @@ def _cost(
 def _name_of(workload: Workload | None, found: Sequence[tuple[str, float, CellValues]]) -> str:
     if workload is not None:
         return workload.name
-    return found[0][0] if len(found) == 1 else "every experiment alike"
+    if len(found) == 1:
+        return found[0][0]
+    return "every experiment alike"
 
 
 def _named(cell: CellValues) -> str:
@@ -335,22 +340,30 @@ def _stored_share(terms: _Terms, total: float | None) -> Answer:
 
 
 def _grams(kilograms: float | None) -> float | None:
-    return None if kilograms is None else 1000.0 * kilograms
+    if kilograms is None:
+        return None
+    return 1000.0 * kilograms
 
 
 def _scaled(answer: Answer, factor: float) -> Answer:
-    return answer if isinstance(answer, str) else answer * factor
+    if isinstance(answer, str):
+        return answer
+    return answer * factor
 
 
 def _priced(answer: Answer, price: float | None, option: str) -> Answer:
-    return f"not given: {option}" if price is None else _scaled(answer, price)
+    if price is None:
+        return f"not given: {option}"
+    return _scaled(answer, price)
 
 
 def _sum(running: Answer, bought: Answer, given: float | None) -> Answer:
     """The sum of both; the purchase only if its price is given: then both must be known."""
     if given is None or isinstance(running, str):
         return running
-    return bought if isinstance(bought, str) else running + bought
+    if isinstance(bought, str):
+        return bought
+    return running + bought
 
 
 def _estimated(name: str, answer: Answer, n: tuple[int, ...], bootstrap: Bootstrap) -> Estimate:
@@ -382,9 +395,13 @@ def _parts(terms: _Terms) -> tuple[CostPart, ...]:
         parts.append(CostPart(answer, "energy, moving", float(busy[0]) * rate))
         if idle[0] > 0:
             parts.append(CostPart(answer, "energy, idle", float(idle[0]) * rate))
-        purchase = None if bought is None else total[bought]
+        purchase = None
+        if bought is not None:
+            purchase = total[bought]
         if purchase is not None and not isinstance(purchase, str):
-            name = "purchase" if answer == "money_per_tb" else "embodied carbon"
+            name = "embodied carbon"
+            if answer == "money_per_tb":
+                name = "purchase"
             parts.append(CostPart(answer, name, float(purchase[0])))
     return tuple(parts)
 
@@ -402,7 +419,9 @@ def _by_duty(terms: _Terms) -> tuple[CostAtDuty, ...]:
 
 
 def _first(answer: Answer) -> float | None:
-    return None if isinstance(answer, str) else float(answer[0])
+    if isinstance(answer, str):
+        return None
+    return float(answer[0])
 
 
 def _central(terms: _Terms) -> _Terms:

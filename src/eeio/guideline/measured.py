@@ -128,7 +128,9 @@ def domain_remark(domain: str, campaigns: int) -> str | None:
     """A remark on power that is not that of the complete machine."""
     if domain == "system":
         return None
-    both = "every campaign has" if campaigns > 1 else "the campaign has"
+    both = "the campaign has"
+    if campaigns > 1:
+        both = "every campaign has"
     return (
         f"power of the {domain}, the widest domain that {both}: the rest of the machine is excluded"
     )
@@ -158,4 +160,6 @@ def _load(arguments: str) -> str:
 
 
 def _target(target: str) -> str:
-    return "" if target == "file" else f" {target.removeprefix('file on ')}"
+    if target == "file":
+        return ""
+    return f" {target.removeprefix('file on ')}"

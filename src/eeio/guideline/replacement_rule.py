@@ -288,7 +288,9 @@ def _deployment(
     for operation in dict.fromkeys(pair.key.operation for pair in of_mix):
         part = mix_of([p for p in of_mix if p.key.operation == operation], workload.share_of)
         # The number of servers is based on the complete mix, unless it is given.
-        n = mix.n if kind == "fractional" else part.n
+        n = part.n
+        if kind == "fractional":
+            n = mix.n
         operations.append(Change(operation, True, change(part.b_lp, part.b_ts, n)))
     count = Replicates(servers, mix.n)
     return Deployment(

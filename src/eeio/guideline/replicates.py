@@ -62,9 +62,9 @@ class Bootstrap:
 
     def too_few(self, n: Sequence[int]) -> str | None:
         """Why samples of these sizes have no interval, not even by Student's t; or None."""
-        return (
-            too_few_for_interval(n, self.confidence) if min(n, default=0) < FEWEST_FOR_T else None
-        )
+        if min(n, default=0) < FEWEST_FOR_T:
+            return too_few_for_interval(n, self.confidence)
+        return None
 
     def _how(self, n: Sequence[int]) -> str | None:
         """The method of the interval if it is not only the bootstrap's."""
@@ -129,7 +129,9 @@ def pick(system: Server, key: CellKey, choice: Choice, best: bool) -> CellValues
     if len(cells) > 1 and choice == "medians":
         variants = ", ".join(cell.variant or "(unnamed)" for cell in cells)
         return f"{system.name} has several variants ({variants}): give one, or choose best-worst"
-    pick = max if best else min
+    pick = min
+    if best:
+        pick = max
     return pick(cells, key=lambda cell: float(np.median(cell.bandwidth_bytes_per_s)))
 
 

@@ -81,7 +81,9 @@ def _image_on_device(path: Path, number: int, root: Path) -> _Image:
     """An image on the block device of this number."""
     below = device_of_number(os.major(number), os.minor(number), root)
     mounted = [m for m in mounts(root) if m.number == _text_of_number(number)]
-    mount = mounted[0] if mounted else None
+    mount = None
+    if mounted:
+        mount = mounted[0]
     return _Image(
         path,
         None,
@@ -174,7 +176,9 @@ def _next_below(device: BlockDevice, image: _Image | None) -> list[BlockDevice]:
         names = sorted(entry.name for entry in (device.disk_sysfs / "slaves").iterdir())
     slaves = [named_device(name, device.root) for name in names]
     below = [slave for slave in slaves if slave is not None]
-    return below if image is None else [*below, *image.devices]
+    if image is None:
+        return below
+    return [*below, *image.devices]
 
 
 @dataclass(frozen=True)
@@ -198,7 +202,9 @@ def stack_below(device: BlockDevice, depth: int = 0) -> list[BlockDevice]:
 def mount_of_image(device: BlockDevice) -> Mount | None:
     """The file system with the image of a loop device, if it is known; None for other devices."""
     image = _image_of(device)
-    return None if image is None else image.mount
+    if image is None:
+        return None
+    return image.mount
 
 
 def _caches_of_image(image: _Image, disk: Path) -> list[CacheBelow]:
@@ -221,7 +227,9 @@ def caches_below(device: BlockDevice, depth: int = 0) -> list[CacheBelow]:
     """All that direct I/O to the device passes through: the page cache of a loop device's image,
     the ARC of ZFS, bcache, dm-cache, dm-writecache, a write-back journal of md."""
     disk, image = device.disk_sysfs, _image_of(device)
-    found = [] if image is None else _caches_of_image(image, disk)
+    found = []
+    if image is not None:
+        found = _caches_of_image(image, disk)
     if re.fullmatch(r"zd[0-9]+", disk.name):
         found.append(CacheBelow(f"the ARC of ZFS (/dev/{disk.name})", True))
     if (state := _text_of(disk / "bcache/state")) is not None and state != "no cache":
@@ -254,7 +262,9 @@ def _caching_targets(device: BlockDevice) -> list[str]:
             types = (fields[2] for line in lines if len(fields := line.split()) > 2)
             return [_CACHE_TARGETS[kind] for kind in dict.fromkeys(types) if kind in _CACHE_TARGETS]
     parts = [_text_of(slave / "dm/uuid") or "" for slave in sorted(disk.glob("slaves/*"))]
-    return ["a cache of LVM"] if any(part.endswith(_CACHE_PARTS) for part in parts) else []
+    if any(part.endswith(_CACHE_PARTS) for part in parts):
+        return ["a cache of LVM"]
+    return []
 
 
 def _text_of(path: Path) -> str | None:
@@ -285,7 +295,9 @@ def check_directory(directory: Path, needed_bytes: int, allow_memory: bool) -> N
 
 def check_not_in_memory(devices: Sequence[BlockDevice], name: str, allow_memory: bool) -> None:
     """RejectedError if one of the devices keeps its data in memory."""
-    why = None if allow_memory else why_any_in_memory(devices)
+    why = None
+    if not allow_memory:
+        why = why_any_in_memory(devices)
     if why is not None:
         raise RejectedError(
             f"{name}: {why}, so there is no storage device to measure. Name one that is on a disk "

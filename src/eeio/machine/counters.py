@@ -292,7 +292,9 @@ def disagreements(
         if operation == "read":
             expected = max(expected - read_back_bytes(experiment, phases), 0)
         expected *= stored_share
-        share = _BUFFERED_SHARE if buffered else _DIRECT_SHARE
+        share = _DIRECT_SHARE
+        if buffered:
+            share = _BUFFERED_SHARE
         if moved[operation] + resolution_bytes < share * expected:
             found[operation] = (
                 f"the device moved {moved[operation]} bytes of the {expected:.0f} that the "

@@ -52,7 +52,9 @@ class Signature:
     def names(self) -> tuple[str, ...]:
         """Names that the user may give to release it, the best first. A signature with a label or
         UUID needs that name: just `ext4` could be on any disk."""
-        label = self.label if self.label and self.label.isprintable() else None
+        label = None
+        if self.label and self.label.isprintable():
+            label = self.label
         return tuple(f"{self.type}:{name}" for name in (label, self.uuid) if name) or (self.type,)
 
     @property
@@ -63,8 +65,12 @@ class Signature:
     @property
     def text(self) -> str:
         """Harmless to print: a label may hold anything."""
-        label = "" if self.label is None else f" {self.label!a}"
-        uuid = "" if self.uuid is None else f" (UUID {self.uuid})"
+        label = ""
+        if self.label is not None:
+            label = f" {self.label!a}"
+        uuid = ""
+        if self.uuid is not None:
+            uuid = f" (UUID {self.uuid})"
         return shown(f"{self.type}{label}{uuid}")
 
 
@@ -142,7 +148,9 @@ class Opener:
 
     @property
     def text(self) -> str:
-        how = "writing" if self.writes else "reading"
+        how = "reading"
+        if self.writes:
+            how = "writing"
         return f"process {self.pid} ({self.name}), for {how}"
 
 
@@ -290,7 +298,9 @@ class Kernel:
     def _backing(self, loop: str, name: str) -> _Backing:
         if (known := status(self.dev / loop)) is not None:
             own = known.block
-            number = None if own is None else f"{os.major(own)}:{os.minor(own)}"
+            number = None
+            if own is not None:
+                number = f"{os.major(own)}:{os.minor(own)}"
             return _Backing(name, known.file, number)
         # If the name was removed, a file that has it now is irrelevant.
         return _Backing(name, None, None if name.endswith(_DELETED) else _number_of(Path(name)))
@@ -415,7 +425,9 @@ def _file_of(path: Path) -> tuple[int, int]:
 def _number_of(node: Path) -> str | None:
     """The number of the block device at a node, as sysfs writes it."""
     number = device_number(node)
-    return None if number is None else f"{number[0]}:{number[1]}"
+    if number is None:
+        return None
+    return f"{number[0]}:{number[1]}"
 
 
 _SAMPLES = 256
@@ -429,7 +441,9 @@ _PAUSE_S = 0.1
 def check_readable(node: Path, root: Path = Path("/")) -> BlockDevice:
     """The device at `node`, which this user can read; RejectedError if not. `root` is `/`, or that
     of a machine that is only described."""
-    path = node if root == Path("/") else root / str(node).lstrip("/")
+    path = node
+    if root != Path("/"):
+        path = root / str(node).lstrip("/")
     try:
         path.stat()
     except OSError as error:
@@ -545,7 +559,9 @@ def has_data(node: Path) -> bool:
 def signatures_carried(node: Path) -> list[Signature]:
     """All signatures on a device and its partitions; RejectedError if they cannot be read."""
     device = block_device(node)
-    parts = device.partitions if device else []
+    parts = []
+    if device:
+        parts = device.partitions
     try:
         return signatures_found([node, *(part.node for part in parts)])
     except EeioError as error:
@@ -555,7 +571,9 @@ def signatures_carried(node: Path) -> list[Signature]:
 def readers(node: Path) -> list[str]:
     """Processes that only read the device, for the user to know of."""
     device = block_device(node)
-    found = Kernel().openers(device.name) if device else []
+    found = []
+    if device:
+        found = Kernel().openers(device.name)
     return [opener.text for opener in found if not opener.writes]
 
 
@@ -670,13 +688,18 @@ def zero_share(
     with node.open("rb", buffering=0) as device:
         for offset in range(0, length_bytes - _SAMPLE_BYTES + 1, step):
             number, inside = divmod(offset, zone_bytes) if zones else (0, 0)
-            zone = zones[number] if number < len(zones) else None
+            zone = None
+            if number < len(zones):
+                zone = zones[number]
             if zone is not None and inside >= zone.written_bytes:
-                found += [True] if inside < zone.capacity_bytes else []
+                if inside < zone.capacity_bytes:
+                    found.append(True)
                 continue
             device.seek(offset)
             found.append(device.read(_SAMPLE_BYTES) == empty)
-    return sum(found) / len(found) if found else 0.0
+    if found:
+        return sum(found) / len(found)
+    return 0.0
 
 
 def _claim(node: Path, device: BlockDevice) -> int:
@@ -707,7 +730,9 @@ def _reject_used(device: BlockDevice, kernel: Kernel | None = None) -> None:
     """Rejects a device in use, and names its first user."""
     used = (kernel or Kernel()).users(device.name)
     if used:
-        more = f" (and {len(used) - 1} more)" if len(used) > 1 else ""
+        more = ""
+        if len(used) > 1:
+            more = f" (and {len(used) - 1} more)"
         raise RejectedError(used[0] + more)
 
 

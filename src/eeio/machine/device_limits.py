@@ -67,7 +67,9 @@ class DeviceLimit:
             key = _COUNTS[self.kind]
             pairs = _fields(self.group.folder / "io.stat", self.number, "=")
         value = pairs.get(key, "")
-        return float(value) if value.isdecimal() else float("nan")
+        if value.isdecimal():
+            return float(value)
+        return float("nan")
 
 
 def _fields(path: Path, number: str, separator: str) -> dict[str, str]:
@@ -170,4 +172,6 @@ def _tool_rate(kind: str, phase: Phase) -> float | None:
     if kind.endswith("iops"):
         return phase.metrics.get("iops")
     until = phase.until_durable
-    return until.bandwidth_bytes_per_s if until else phase.bandwidth_bytes_per_s
+    if until:
+        return until.bandwidth_bytes_per_s
+    return phase.bandwidth_bytes_per_s

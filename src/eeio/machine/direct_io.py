@@ -88,7 +88,9 @@ def _why_shown_not_direct(path: Path, is_plain: bool) -> str | None:
         return None  # a block device, in a folder of another file system
     if _reads_of_image_fill_the_cache(path):
         return _READ
-    return None if is_plain else _why_new_not_direct(path.parent)
+    if is_plain:
+        return None
+    return _why_new_not_direct(path.parent)
 
 
 def _reads_of_image_fill_the_cache(path: Path) -> bool:
@@ -110,7 +112,9 @@ def _why_new_not_direct(folder: Path) -> str | None:
         if _is_cached(descriptor, 0):
             return _WRITTEN
         os.fsync(descriptor)
-        return _READ if _reads_fill_the_cache(descriptor) else None
+        if _reads_fill_the_cache(descriptor):
+            return _READ
+        return None
     finally:
         os.close(descriptor)
 

@@ -36,7 +36,9 @@ def percentage_used(disk: Path, dev: Path = Path("/dev")) -> int | None:
     """Of the drive behind a folder of /sys/block; None of other drives, and where it does not
     answer."""
     log = _health(disk, dev)
-    return None if log is None else log[_PERCENTAGE_USED]
+    if log is None:
+        return None
+    return log[_PERCENTAGE_USED]
 
 
 def wear(disk: Path, dev: Path = Path("/dev")) -> Wear | None:
@@ -46,7 +48,9 @@ def wear(disk: Path, dev: Path = Path("/dev")) -> Wear | None:
         return None
     now = datetime.now(UTC).isoformat(timespec="seconds")
     written = int.from_bytes(log[_WRITTEN], "little") * _DATA_UNIT_BYTES
-    return Wear(now, log[_PERCENTAGE_USED], written) if SIZE.contains(written) else None
+    if SIZE.contains(written):
+        return Wear(now, log[_PERCENTAGE_USED], written)
+    return None
 
 
 _TRANSITIONS = (slice(216, 220), slice(220, 224))
@@ -145,7 +149,9 @@ def _one_below(disk: Path, depth: int = 0) -> Path:
         folder = next((place for place in places if place.exists()), slave).resolve()
         below = _one_below(folder.parent if (folder / "partition").exists() else folder, depth + 1)
         found.setdefault(_text(below / "device/wwid") or below.name, below)
-    return next(iter(found.values())) if len(found) == 1 else disk
+    if len(found) == 1:
+        return next(iter(found.values()))
+    return disk
 
 
 def elsewhere(device: BlockDevice) -> str | None:
@@ -204,8 +210,12 @@ def _rotation_rate(disk: Path) -> int | None:
         page = (disk / "device/vpd_pgb1").read_bytes()
     except OSError:
         return None
-    rate = int.from_bytes(page[4:6], "big") if len(page) >= 6 else 0
-    return rate if 0x401 <= rate < 0xFFFF else None
+    rate = 0
+    if len(page) >= 6:
+        rate = int.from_bytes(page[4:6], "big")
+    if 0x401 <= rate < 0xFFFF:
+        return rate
+    return None
 
 
 _BUSES: tuple[tuple[str, str], ...] = (
@@ -232,7 +242,9 @@ def _link(device: Path) -> tuple[str | None, str | None]:
             return "SATA", _first_text(folder.glob("link*/ata_link/link*/sata_spd"))
         if folder.name.startswith("end_device-"):
             # A SATA drive behind an expander is translated to SCSI, with this vendor.
-            interface = "SATA" if _text(device / "device/vendor") == "ATA" else "SAS"
+            interface = "SAS"
+            if _text(device / "device/vendor") == "ATA":
+                interface = "SATA"
             rates = folder.parent.glob("phy-*/sas_phy/phy-*/negotiated_linkrate")
             return interface, _first_text(rates)
     return None, None
@@ -279,11 +291,15 @@ def network_file_system(mount: Mount, root: Path = Path("/")) -> NetworkFileSyst
         return None
     options = dict(option.partition("=")[::2] for option in mount.options.split(","))
     address = options.get("addr")
-    interface = _interface_to(address, root) if address else None
+    interface = None
+    if address:
+        interface = _interface_to(address, root)
     link = None
     if interface is not None:
         speed = _text(root / "sys/class/net" / interface / "speed")
-        link = f"{interface} at {speed} Mb/s" if speed and speed.isdigit() else interface
+        link = interface
+        if speed and speed.isdigit():
+            link = f"{interface} at {speed} Mb/s"
     return NetworkFileSystem(mount.source.partition(":")[0], options.get("vers"), link)
 
 
@@ -297,7 +313,9 @@ def _interface_to(address: str, root: Path) -> str | None:
     except (OSError, ValueError):
         return None
     fitting = [(mask, name) for mask, network, name in routes if wanted & mask == network]
-    return max(fitting)[1] if fitting else None
+    if fitting:
+        return max(fitting)[1]
+    return None
 
 
 def _little(digits: str) -> int:

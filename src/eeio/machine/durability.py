@@ -83,7 +83,9 @@ def _why_of_mount(mount: Mount | None) -> str | None:
     if options:
         return f"{mount.mount_point} is mounted with {options[0]}, so the drive gets no flush"
     below = folder_below(mount)
-    return None if below is None else _why_of_mount(mount_of(below))
+    if below is None:
+        return None
+    return _why_of_mount(mount_of(below))
 
 
 def _is_flushed_by_syncfs(mount: Mount) -> bool:

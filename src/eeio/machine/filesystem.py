@@ -99,7 +99,9 @@ class BlockDevice:
     def disk_sysfs(self) -> Path:
         """The disk's folder: a partition has no queue."""
         folder = self.sysfs.resolve()
-        return folder.parent if (folder / "partition").exists() else folder
+        if (folder / "partition").exists():
+            return folder.parent
+        return folder
 
     @property
     def partitions(self) -> "list[BlockDevice]":
@@ -129,7 +131,8 @@ class BlockDevice:
             with suppress(OSError):
                 for lower in sorted((self.disk_sysfs / "slaves").iterdir()):
                     device = named_device(lower.name, self.root)
-                    texts += [f"on {device.identity}"] if device is not None else []
+                    if device is not None:
+                        texts.append(f"on {device.identity}")
         with suppress(OSError):
             number = (self.sysfs / "partition").read_text(encoding="ascii").strip()
             texts.append(f"partition {number}")
@@ -178,7 +181,9 @@ def block_device(node: Path, root: Path = Path("/")) -> BlockDevice | None:
         # A description has plain files and links for nodes: their names are the kernel's.
         return named_device((root / str(node).lstrip("/")).resolve().name, root)
     number = device_number(node)
-    return None if number is None else device_of_number(*number, root)
+    if number is None:
+        return None
+    return device_of_number(*number, root)
 
 
 def backing_device(
@@ -214,7 +219,9 @@ def _device_names(directory: Path, root: Path) -> list[str]:
         device = device_of_number(os.major(number), os.minor(number), root)
     else:
         major, _, minor = mount_of(directory, root).number.partition(":")
-        device = device_of_number(int(major), int(minor), root) if major.isdecimal() else None
+        device = None
+        if major.isdecimal():
+            device = device_of_number(int(major), int(minor), root)
     if device is not None:
         return [device.name]
     mount = mount_of(directory, root)
@@ -224,8 +231,12 @@ def _device_names(directory: Path, root: Path) -> list[str]:
         nodes = {source: block_device(Path(source), root) for source in sources}
         return [node.name if node else Path(source).name for source, node in nodes.items()]
     source = Path(mount.source)
-    device = block_device(source, root) if source.is_absolute() else None
-    return [] if device is None else _btrfs_members(device)
+    device = None
+    if source.is_absolute():
+        device = block_device(source, root)
+    if device is None:
+        return []
+    return _btrfs_members(device)
 
 
 def log_devices(directory: Path) -> list[BlockDevice]:
@@ -340,7 +351,9 @@ def zone_bytes(device: BlockDevice | None) -> int | None:
 def one_drive(device: BlockDevice) -> BlockDevice:
     """The only drive below a device (encryption, logical volume, paths); else the device."""
     drives = drives_below(device)
-    return drives[0] if len(drives) == 1 else device
+    if len(drives) == 1:
+        return drives[0]
+    return device
 
 
 def named_device(name: str, root: Path = Path("/")) -> BlockDevice | None:

@@ -79,7 +79,9 @@ class Achieved:
     @property
     def reached(self) -> bool | None:
         """None: not verified."""
-        return None if self.achieved_hz is None else self.reason is None
+        if self.achieved_hz is None:
+            return None
+        return self.reason is None
 
     @property
     def text(self) -> str:
@@ -88,7 +90,9 @@ class Achieved:
         if self.achieved_hz is None:
             return f"{wanted}: unverified: {self.reason}"
         found = f"{wanted}: {_ghz(self.achieved_hz)} under load"
-        return found if self.reason is None else f"{found}, {self.reason}"
+        if self.reason is None:
+            return found
+        return f"{found}, {self.reason}"
 
 
 def describe(root: Path = Path("/")) -> Processors:
@@ -120,7 +124,8 @@ def steps_hz(root: Path = Path("/")) -> tuple[int, ...]:
         lowest, highest = max(low for low, _ in spans), min(high for _, high in spans)
         common = {*range(lowest, highest, _STEP_KHZ), highest} if lowest <= highest else set()
         # Clusters of which only some list their steps have those in common.
-        common = common if not listed else set.intersection(*listed)
+        if listed:
+            common = set.intersection(*listed)
         common = {khz for khz in common if lowest <= khz <= highest}
     if not common:
         raise EeioError(f"{policies[0].parent}: the processors have no frequency in common")
@@ -216,7 +221,9 @@ def ordered_limits(before: tuple[int, int], after: tuple[int, int]) -> tuple[tup
     to `after` such that lower <= upper after each. Correct values are not written."""
     lower = () if before[0] == after[0] else ((_MIN, after[0]),)
     upper = () if before[1] == after[1] else ((_MAX, after[1]),)
-    return upper + lower if after[1] >= before[0] else lower + upper
+    if after[1] >= before[0]:
+        return upper + lower
+    return lower + upper
 
 
 def verify(
@@ -240,7 +247,9 @@ def verify(
         return Achieved(hz, None, str(error))
     worst = max(found, key=lambda value: abs(value - hz))
     off = worst / hz - 1
-    reason = f"not reached: {off:+.1%}" if abs(off) > TOLERANCE else None
+    reason = None
+    if abs(off) > TOLERANCE:
+        reason = f"not reached: {off:+.1%}"
     return Achieved(hz, worst, reason)
 
 
@@ -280,12 +289,16 @@ def _khz(path: Path) -> int:
 
 def _listed_khz(policy: Path) -> list[int]:
     path = policy / "scaling_available_frequencies"
-    return [int(word) for word in _text(path).split()] if path.exists() else []
+    if path.exists():
+        return [int(word) for word in _text(path).split()]
+    return []
 
 
 def _span_khz(policy: Path) -> tuple[int, int]:
     base = policy / "base_frequency"
-    highest = base if base.exists() else policy / "cpuinfo_max_freq"
+    highest = base
+    if not base.exists():
+        highest = policy / "cpuinfo_max_freq"
     return _khz(policy / "cpuinfo_min_freq"), _khz(highest)
 
 
@@ -301,7 +314,9 @@ def _has_userspace(policy: Path) -> bool:
 
 def _first_cpu(policy: Path) -> int:
     cpus = policy / "affected_cpus"
-    return int(_text(cpus).split()[0]) if cpus.exists() else int(policy.name[len("policy") :])
+    if cpus.exists():
+        return int(_text(cpus).split()[0])
+    return int(policy.name[len("policy") :])
 
 
 def smt_control(root: Path) -> Path:
@@ -312,7 +327,9 @@ def smt_control(root: Path) -> Path:
 def smt_state(root: Path) -> str | None:
     """The kernel's word (`Processors.smt`)."""
     control = smt_control(root)
-    return _text(control) if control.exists() else None
+    if control.exists():
+        return _text(control)
+    return None
 
 
 def turbo_switches(root: Path) -> list[tuple[Path, str]]:
@@ -331,7 +348,9 @@ def turbo_state(root: Path) -> Literal["on", "off"] | None:
     if not switches:
         return None
     common = [(path, off) for path, off in switches if path.parent.parent == root / _CPU]
-    return "off" if all(_text(path) == off for path, off in common or switches) else "on"
+    if all(_text(path) == off for path, off in common or switches):
+        return "off"
+    return "on"
 
 
 # ---- writing ----
@@ -583,7 +602,9 @@ def _switch_turbo(turbo: str, root: Path) -> None:
         # The common switch first; without it those of the policies have no effect.
         switches.reverse()
     for path, off in switches:
-        wanted = off if turbo == "off" else str(1 - int(off))
+        wanted = off
+        if turbo != "off":
+            wanted = str(1 - int(off))
         if path.read_text(encoding="ascii").strip() != wanted:
             write(path, wanted)
 

@@ -142,7 +142,9 @@ def make_on_loop(filesystem: str, directory: Path, size_bytes: int, journal: Und
 
 
 def _on_disk(filesystem: str) -> str:
-    return nfs.SERVED if nfs.is_nfs(filesystem) else filesystem
+    if nfs.is_nfs(filesystem):
+        return nfs.SERVED
+    return filesystem
 
 
 def _make_new(entry: UndoEntry, journal: UndoJournal) -> None:

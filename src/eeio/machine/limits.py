@@ -157,7 +157,9 @@ def throttled(before: Watched, after: Watched) -> int | None:
         if (earlier := before.throttling.get((throttled_part, counted_by))) is not None:
             rise = max(now.count - earlier.count, int(now.time > earlier.time))
             events[throttled_part] = max(events.get(throttled_part, 0), rise)
-    return sum(events.values()) if events else None
+    if events:
+        return sum(events.values())
+    return None
 
 
 def groups_limits_reached(before: Watched, after: Watched, lasted_s: float) -> list[str]:
@@ -182,7 +184,9 @@ def stolen_share(before: Watched, after: Watched, lasted_s: float) -> float | No
     if lost_s < max(LEAST_STOLEN_S, LEAST_STOLEN_SHARE * lasted_s):
         return None
     share = lost_s / (lost_s + max(0.0, after.used_s - before.used_s))
-    return share if share > LEAST_STOLEN_SHARE else None
+    if share > LEAST_STOLEN_SHARE:
+        return share
+    return None
 
 
 def _processor_times(root: Path) -> tuple[float | None, float]:
@@ -237,7 +241,9 @@ def throttling_so_far(
         name, text = _OF_PROCESSOR.fullmatch(path.name), text_of(path) or ""
         if name is not None and text.isdecimal():
             key = (name[1], path.parent.parent.name)
-            field_name = "count" if name[2] == "count" else "time"
+            field_name = "time"
+            if name[2] == "count":
+                field_name = "count"
             found[key] = replace(found.get(key, Throttling()), **{field_name: int(text)})
     for device in devices:
         disk = device.disk_sysfs

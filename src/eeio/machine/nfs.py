@@ -111,7 +111,9 @@ def link_of(filesystem: str) -> Link:
     """`nfs`, `nfs@1gbit`, `nfs@0.5ms`, `nfs@1gbit+0.5ms`; RejectedError for anything else."""
     found = _PATTERN.fullmatch(filesystem)
     rate = delay_s = None
-    parts = found[1].split("+") if found and found[1] else []
+    parts: list[str] = []
+    if found and found[1]:
+        parts = found[1].split("+")
     for part in parts:
         delay = _DELAY.fullmatch(part)
         if _RATE.fullmatch(part) and rate is None and delay_s is None:
@@ -153,7 +155,9 @@ def server() -> str:
         missing = [name for name in KERNEL_PROGRAMS if shutil.which(name) is None]
         if not missing and _kernel_has("nfsd", "nfsd"):
             return "kernel"
-        what = f"{missing[0]} is missing (nfs-kernel-server)" if missing else "it has no nfsd"
+        what = "it has no nfsd"
+        if missing:
+            what = f"{missing[0]} is missing (nfs-kernel-server)"
         why_not.append(f"Linux server: {what}")
     if requested != "kernel":
         missing = [name for name in GANESHA if shutil.which(name) is None]
@@ -306,4 +310,6 @@ def _start(kind: str, namespace: str, served: Path, journal: UndoJournal) -> Non
 
 def _last_line(output: bytes) -> str:
     lines = output.decode(errors="backslashreplace").strip().splitlines()
-    return lines[-1][:300] if lines else f"it printed no message within {_READY_S:g} s"
+    if lines:
+        return lines[-1][:300]
+    return f"it printed no message within {_READY_S:g} s"

@@ -89,7 +89,9 @@ class NvmeController:
     ) -> tuple[int, bytes]:
         """The result (dword 0 of the completion) and the data that came."""
         length = bytes_in or len(bytes_out)
-        data = ctypes.create_string_buffer(bytes_out, length) if length else None
+        data = None
+        if length:
+            data = ctypes.create_string_buffer(bytes_out, length)
         command = bytearray(
             COMMAND.pack(
                 opcode,
@@ -138,7 +140,9 @@ _NAMES = {_IDENTIFY: "Identify", _GET_FEATURES: "Get Features", _SET_FEATURES: "
 
 def _described(number: int, descriptor: bytes) -> PowerState:
     most, _, flags, enter_us, leave_us = struct.unpack_from("<HBBII", descriptor)
-    unit_w = 1e-4 if flags & 1 else 1e-2
+    unit_w = 1e-2
+    if flags & 1:
+        unit_w = 1e-4
     return PowerState(
         number, most * unit_w if most else None, not flags & 2, enter_us * 1e-6, leave_us * 1e-6
     )

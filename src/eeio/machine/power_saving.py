@@ -150,7 +150,9 @@ class AtaDrive:
         match = re.search(r"APM_level\s*=\s*(off|[0-9]{1,3})\b", output)
         if match is None:
             return None
-        return 255 if match[1] == "off" else int(match[1])
+        if match[1] == "off":
+            return 255
+        return int(match[1])
 
 
 @dataclass(frozen=True)
@@ -316,4 +318,6 @@ def _value(path: Path) -> str:
     """Of a file that lists all it could be, the one in brackets."""
     text = path.read_text(encoding="ascii", errors="replace").strip()
     chosen = re.search(r"\[(\S+)\]", text)
-    return chosen[1] if chosen else text
+    if chosen:
+        return chosen[1]
+    return text

@@ -167,7 +167,9 @@ class UndoJournal:
         gone = {"here": frozenset[str](), "earlier boot": _OF_ONE_BOOT}.get(place)
         if gone is None:
             same_boot = self.owner.boot_id == this_process(os.getpid()).boot_id
-            gone = frozenset({"process"}) if same_boot else _OF_ONE_BOOT
+            gone = _OF_ONE_BOOT
+            if same_boot:
+                gone = frozenset({"process"})
         if gone:
             self._forget_all([entry for entry in self._entries if entry.kind in gone])
 

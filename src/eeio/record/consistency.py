@@ -105,7 +105,9 @@ def _of_time(
     slack_s: float,
     includes_more: bool = False,
 ) -> str | None:
-    needed_s = moved / bandwidth if bandwidth else math.inf
+    needed_s = math.inf
+    if bandwidth:
+        needed_s = moved / bandwidth
     if reported_s is None or not _differ(needed_s, reported_s, slack_s):
         return None
     if includes_more and needed_s < reported_s:

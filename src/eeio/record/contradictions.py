@@ -127,7 +127,9 @@ def _contents(reading: Reading) -> set[str]:
 def _is_too_little(less: Reading, more: Reading) -> bool:
     slack_j = _limit_j(less) + _limit_j(more)
     is_little = (more.power_w or 0.0) < LITTLE_W
-    efficiency = LEAST_EFFICIENCY_OF_LITTLE if is_little else LEAST_EFFICIENCY
+    efficiency = LEAST_EFFICIENCY
+    if is_little:
+        efficiency = LEAST_EFFICIENCY_OF_LITTLE
     return _energy_j(less) < efficiency * _energy_j(more) - slack_j
 
 

@@ -348,7 +348,9 @@ class Design:
             "extensions": self.extensions,
             "pilots_s": self.pilots_s,
         }
-        written_by = {"eeio_version": self.eeio_version} if self.eeio_version else {}
+        written_by = {}
+        if self.eeio_version:
+            written_by = {"eeio_version": self.eeio_version}
         return {
             "schema_version": SCHEMA_VERSION,
             **written_by,

@@ -83,7 +83,9 @@ class EnergyReading:
         if self.uncertainty_j is None or not self.energy_j:
             return None
         share = self.uncertainty_j / abs(self.energy_j)
-        return share if q.FIGURE.contains(share) else None
+        if q.FIGURE.contains(share):
+            return share
+        return None
 
     @property
     def why_not_ranked(self) -> str | None:

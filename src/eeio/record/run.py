@@ -44,7 +44,9 @@ DEMO = "demo"
 
 def mark(kind: str) -> str:
     """`ESTIMATE ` or `DEMO `, written in front of a figure; empty where power was measured."""
-    return f"{MARKS[kind]} " if kind in MARKS else ""
+    if kind in MARKS:
+        return f"{MARKS[kind]} "
+    return ""
 
 
 Switch = Literal["on", "off"]
@@ -93,7 +95,9 @@ class Experiment:
     @property
     def cost_domains(self) -> tuple[str, ...]:
         """The domains whose energy may be the cost of its I/O, the widest first."""
-        return DOMAINS if self.is_command else COST_DOMAINS
+        if self.is_command:
+            return DOMAINS
+        return COST_DOMAINS
 
     @cached_property
     def id(self) -> str:
@@ -270,7 +274,9 @@ class ContextValue:
     def impossible(self) -> str | None:
         """What is invalid in it, beyond each field's range."""
         quantity = q.of_unit(self.unit)
-        return None if quantity.contains(self.value) else quantity.rejection(self.value, self.name)
+        if quantity.contains(self.value):
+            return None
+        return quantity.rejection(self.value, self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,7 +297,9 @@ class ProcessorSeries:
     def impossible(self) -> str | None:
         """What is invalid in it, beyond each field's range."""
         same = len(self.times_s) == len(self.use) == len(self.frequency_hz)
-        return None if same else "columns of different lengths"
+        if same:
+            return None
+        return "columns of different lengths"
 
 
 UNCHECKED = "not checked against a device"

@@ -145,4 +145,6 @@ def _bandwidth(run: Run) -> float | None:
         for phase in run.phases
         if not phase.validity and phase.bandwidth_bytes_per_s is not None
     ]
-    return sum(values) if values else None
+    if values:
+        return sum(values)
+    return None

@@ -140,14 +140,12 @@ class Campaign:
     def shortcomings(self) -> list[str]:
         """Where it falls short of its protocol; reported before any figure."""
         missing = self.planned_runs - self.stored_runs
-        found = (
-            [
+        found = []
+        if missing:
+            found = [
                 f"{missing} of {self.planned_runs} runs are not done; continue with `eeio resume "
                 f"{self.name}`"
             ]
-            if missing
-            else []
-        )
         why = (self.design.ended, why_not_steady(self.steady_state))
         return found + [one for one in why if one is not None]
 
@@ -285,7 +283,9 @@ class Store:
     def machine(self) -> Machine | None:
         """The machine as it was stored; None before the first start has looked at it."""
         path = self.folder / _MACHINE
-        return _read_machine(path) if path.exists() else None
+        if path.exists():
+            return _read_machine(path)
+        return None
 
     def write(self, name: str, body: Mapping[str, Any]) -> None:
         """Writes a file atomically: writes a temporary file, syncs it, renames it."""
@@ -345,7 +345,9 @@ class Store:
             return set()
         done = set()
         for number, body in _lines(self.runs_path):
-            index = body.get("order_index") if isinstance(body, dict) else None
+            index = None
+            if isinstance(body, dict):
+                index = body.get("order_index")
             if not isinstance(index, int) or not COUNT.contains(index):
                 raise SchemaError(f"{self.runs_path}:{number}: not a run record: no order_index")
             done.add(index)
@@ -427,7 +429,9 @@ def progress(folder: Path) -> Extent:
         body = _read_json(path, typed=True)
         order = body.get("order")
         # The entries of the order are alike, and many: check only the first.
-        few = {**body, "order": order[:1]} if isinstance(order, list) else body
+        few = body
+        if isinstance(order, list):
+            few = {**body, "order": order[:1]}
         suite = Design.from_json(few).suite
     return Extent(suite, len(body["order"]), _count_lines(folder / RUNS))
 
@@ -484,7 +488,9 @@ def load(folder: Path, with_runs: bool = True) -> Campaign:
         idle_reason = idle["reason"]
         if not isinstance(idle_reason, str | None):
             raise LimitError("reason: not a text")
-    read = _read_runs(folder / RUNS, design) if with_runs else []
+    read = []
+    if with_runs:
+        read = _read_runs(folder / RUNS, design)
     set_aside, runs = parted(design, read)
     return Campaign(
         folder=folder,
@@ -600,7 +606,9 @@ def _read_json(path: Path, typed: bool = False) -> dict[str, Any]:
 
 
 def _check_version(where: str, body: Any) -> None:
-    version = body.get("schema_version") if isinstance(body, dict) else None
+    version = None
+    if isinstance(body, dict):
+        version = body.get("schema_version")
     if not isinstance(version, int) or isinstance(version, bool):
         raise SchemaError(f"{where}: not written by eeio (no schema_version)")
     if version > SCHEMA_VERSION:

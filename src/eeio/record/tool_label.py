@@ -32,7 +32,9 @@ def differences(experiment: Experiment) -> tuple[str, ...]:
     arguments = dict(experiment.arguments)
     told = about(experiment.tool)
     named = told.named or ()
-    parts = [experiment.api] if experiment.api != "posix" else []
+    parts = []
+    if experiment.api != "posix":
+        parts = [experiment.api]
     if experiment.processes > 1:
         parts.append(f"x{experiment.processes}")
     if "files" in arguments:

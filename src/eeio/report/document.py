@@ -43,7 +43,9 @@ class Document:
 def flat(value: Any, prefix: str = "") -> dict[str, Any]:
     """The fields of a dataclass or mapping as one line of a CSV file: `interval_low` for a field
     of a field. Lists of numbers are joined by spaces; lists of records are left out."""
-    fields = asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+    fields = value
+    if is_dataclass(value) and not isinstance(value, type):
+        fields = asdict(value)
     found: dict[str, Any] = {}
     for name, one in fields.items():
         if isinstance(one, Mapping):
@@ -63,7 +65,9 @@ def render_terminal(document: Document, width: int | None = None) -> str:
         shown = [harmless.shown(line) for line in _lines(part)]
         return "\n".join(shown if width is None else (textwrap.fill(one, width) for one in shown))
 
-    parts = [lines(document.answer)] if document.answer else []
+    parts = []
+    if document.answer:
+        parts = [lines(document.answer)]
     if document.warnings:
         parts.append(lines(tuple(f"*** {warning}" for warning in document.warnings)))
     parts += [
@@ -75,7 +79,9 @@ def render_terminal(document: Document, width: int | None = None) -> str:
 
 def _lines(part: str | tuple[str, ...]) -> tuple[str, ...]:
     """The lines of a paragraph: text of others that contains a line break begins no new one."""
-    return (part,) if isinstance(part, str) else part
+    if isinstance(part, str):
+        return (part,)
+    return part
 
 
 def render_json(document: Document) -> str:
@@ -105,8 +111,12 @@ def _cell(value: Any) -> Any:
     if value is None:
         return ""
     if isinstance(value, bool):
-        return "yes" if value else "no"
-    return csv_cell(value) if isinstance(value, str) else value
+        if value:
+            return "yes"
+        return "no"
+    if isinstance(value, str):
+        return csv_cell(value)
+    return value
 
 
 def render_markdown(document: Document) -> str:
@@ -120,7 +130,8 @@ def render_markdown(document: Document) -> str:
         else "\n".join(map(harmless.markdown, _lines(part)))
         for part in document.parts
     ]
-    parts += [harmless.markdown(document.hint)] if document.hint else []
+    if document.hint:
+        parts.append(harmless.markdown(document.hint))
     return "\n\n".join(parts) + "\n"
 
 
@@ -153,7 +164,8 @@ def render_latex(document: Document) -> str:
         if isinstance(part, Table):
             tables.append(latex.render_table(part, warned))
         else:
-            parts += [latex.together(tables)] if tables else []
+            if tables:
+                parts.append(latex.together(tables))
             tables = []
             parts.append("\n".join(map(harmless.latex, _lines(part))))
     return "\n\n".join([*parts, *([latex.together(tables)] if tables else [])]) + "\n"

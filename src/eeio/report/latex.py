@@ -41,7 +41,9 @@ def render_table(table: Table, warning: str = "") -> str:
     pieces = _pieces(narrow)
     found = []
     for number, rows in enumerate(pieces, start=1):
-        part = f" (part {number} of {len(pieces)})" if len(pieces) > 1 else ""
+        part = ""
+        if len(pieces) > 1:
+            part = f" (part {number} of {len(pieces)})"
         caption = f"{table.title}{part}. {note if number == 1 else ''}".strip()
         found.append(_render(replace(narrow, rows=tuple(rows)), caption))
     return "\n\n".join(found)
@@ -109,7 +111,9 @@ def _kind(table: Table, place: int) -> tuple[str, int]:
         return "r", 0
     if not any(len(row[place]) > _LONG_CELL for row in table.rows):
         return "l", 0
-    return _ONLY_COLUMN if len(table.header) == 1 else _LONG_COLUMN
+    if len(table.header) == 1:
+        return _ONLY_COLUMN
+    return _LONG_COLUMN
 
 
 def _line(cells: tuple[str, ...]) -> str:

@@ -62,7 +62,9 @@ def _fitted(columns: Sequence[Column], width: int) -> list[str]:
         common = [f"{header}: {cells[0]}" for header, cells, _ in same]
         columns, remarks = _without_remarks(columns)
         common += remarks
-        lines = _wrapped(f"in every row: {'; '.join(common)}", width, "  ") if common else []
+        lines = []
+        if common:
+            lines = _wrapped(f"in every row: {'; '.join(common)}", width, "  ")
     for part in _parts(columns, width):
         if len(lines) and lines[-1]:
             lines.append("")
@@ -76,7 +78,9 @@ def _without_remarks(columns: Sequence[Column]) -> tuple[list[Column], list[str]
     remarks: dict[str, list[str]] = {}
     for header, cells, right in columns:
         endings = {match[0] if (match := _REMARK.search(c)) else "" for c in cells if c != "-"}
-        ending = endings.pop() if len(endings) == 1 else ""
+        ending = ""
+        if len(endings) == 1:
+            ending = endings.pop()
         if ending and right:
             remarks.setdefault(ending.strip(" ()"), []).append(header)
             cells = tuple(cell.removesuffix(ending) for cell in cells)

@@ -61,11 +61,15 @@ class Point:
     def why(self, name: str) -> str | None:
         """Why this figure of the table is missing; None if it is known."""
         if name == "latency_s":
-            return None if self.latency_s else self.row.why("latency_p50_s")
+            if self.latency_s:
+                return None
+            return self.row.why("latency_p50_s")
         if name != "cpu_j_per_request":
             return self.row.why(name)
         figure = self.cpu_j_per_request
-        return figure.reason if isinstance(figure, Missing) else None
+        if isinstance(figure, Missing):
+            return figure.reason
+        return None
 
 
 @dataclass(frozen=True)
@@ -118,7 +122,9 @@ def _factor(campaign: "Campaign") -> str | None:
     each = [dict(planned.experiment.arguments) for planned in campaign.design.experiments]
     if any("precondition" in arguments for arguments in each):
         return "precondition"
-    return "engine" if len({a["engine"] for a in each if "engine" in a}) > 1 else None
+    if len({a["engine"] for a in each if "engine" in a}) > 1:
+        return "engine"
+    return None
 
 
 def _point(row: "Row") -> Point:
@@ -162,7 +168,9 @@ def _point_body(point: Point) -> PointBody:
 
 
 def _power_domain(row: "Row") -> str | None:
-    return row.measured.power_domain if row.measured else None
+    if row.measured:
+        return row.measured.power_domain
+    return None
 
 
 def _why_unsure(figures: "DomainFigures | None") -> str | None:
@@ -248,8 +256,12 @@ def _table(campaign: "Campaign", each: Sequence[Point]) -> Table:
         )
     )
     domains = dict.fromkeys(filter(None, (_power_domain(point.row) for point in each)))
-    what = "The drive" if _factor(campaign) == "precondition" else "Engines"
-    note = f"power of the {', '.join(domains)}; " if domains else ""
+    what = "Engines"
+    if _factor(campaign) == "precondition":
+        what = "The drive"
+    note = ""
+    if domains:
+        note = f"power of the {', '.join(domains)}; "
     return Table(
         title=f"{what}: {campaign.name}",
         header=(
@@ -307,7 +319,9 @@ def _rounds(campaign: "Campaign", rest: State) -> Table:
     rule = campaign.design.protocol.steady
     assert rule is not None
     names = _names(campaign)
-    window = f"{rest.first} to {rest.rounds}" if rest.rounds else "none complete"
+    window = "none complete"
+    if rest.rounds:
+        window = f"{rest.first} to {rest.rounds}"
     rows = tuple(
         (
             names[one.experiment_id],

@@ -108,7 +108,9 @@ class _Scores:
 
 def _scores(run: Run) -> _Scores:
     figures = {figure.name: figure.value for figure in run.context}
-    name = SCORE if SCORE in figures else DEBUG_SCORE
+    name = DEBUG_SCORE
+    if SCORE in figures:
+        name = SCORE
     return _Scores(
         name == SCORE, figures[name], figures[f"{name}_bandwidth"], figures[f"{name}_metadata"]
     )
@@ -167,7 +169,9 @@ def _phase(phases: Sequence[Phase], domain: str | None) -> PhaseFigures:
 
     def median(values: Sequence[float | None]) -> float | None:
         known = [value for value in values if value is not None]
-        return statistics.median(known) if known else None
+        if known:
+            return statistics.median(known)
+        return None
 
     return PhaseFigures(
         phases[0].name,
@@ -207,7 +211,9 @@ def _why(phase: Phase, domain: str | None) -> str:
     if phase.start_s is None:
         return phase.window_source
     reasons = [why for r in energy_of(phase) if r.domain == domain for why in r.reasons]
-    return reasons[0] if reasons else "no meter measured it"
+    if reasons:
+        return reasons[0]
+    return "no meter measured it"
 
 
 def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:
@@ -216,7 +222,9 @@ def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:
         return None
     tables = []
     for campaign, each in found:
-        mark = f" ({DEMO})" if campaign.is_demo else ""
+        mark = ""
+        if campaign.is_demo:
+            mark = f" ({DEMO})"
         tables += [_score_table(campaign.name, each, mark)]
         tables += [_phase_table(one, mark) for one in each]
     return Chapter(
@@ -245,9 +253,9 @@ def _score_table(campaign: str, each: Sequence[Points], mark: str) -> Table:
         for one in each
     )
     domains = ", ".join(dict.fromkeys(one.power_domain for one in each if one.power_domain))
-    debug = (
-        "" if all(one.is_valid for one in each) else f"\ndebug: {NOT_VALID}, not to be published"
-    )
+    debug = ""
+    if not all(one.is_valid for one in each):
+        debug = f"\ndebug: {NOT_VALID}, not to be published"
     return Table(
         title=f"IO500: {campaign}",
         header=(
@@ -284,7 +292,9 @@ def _phase_table(one: Points, mark: str) -> Table:
         )
         for phase in one.phases
     )
-    debug = "" if one.is_valid else f", {NOT_VALID}"
+    debug = ""
+    if not one.is_valid:
+        debug = f", {NOT_VALID}"
     return Table(
         title=f"IO500 phases: {one.campaign}, {one.experiment}{debug}",
         header=(

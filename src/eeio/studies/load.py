@@ -155,7 +155,9 @@ def _why_no_idle(campaign: "Campaign", domain: str | None) -> str:
 def _why_idle_unsure(campaign: "Campaign", domain: str) -> str | None:
     for reading in campaign.idle:
         if reading.domain == domain and reading.valid and reading.kind != "modelled":
-            doubts = reading.reasons if reading.doubtful else ()
+            doubts = reading.reasons
+            if not reading.doubtful:
+                doubts = ()
             return why_unsure(doubts, reading.uncertainty_relative)
     return None
 
@@ -166,8 +168,12 @@ def _curve(campaign: "Campaign", name: str, steps: "list[tuple[int, Cell]]") -> 
     domain = next(
         (d for d in COST_DOMAINS if any(cell.n(POWER[d]) for _, cell in steps)), None
     )  # the widest that was measured
-    idle_w = None if domain is None else campaign.idle_power_w(domain)
-    unsure = None if idle_w is None else _why_idle_unsure(campaign, str(domain))
+    idle_w = None
+    if domain is not None:
+        idle_w = campaign.idle_power_w(domain)
+    unsure = None
+    if idle_w is not None:
+        unsure = _why_idle_unsure(campaign, str(domain))
     found = [
         Step(
             campaign.name,
@@ -195,7 +201,9 @@ def _curve(campaign: "Campaign", name: str, steps: "list[tuple[int, Cell]]") -> 
 
 def _median(metrics: Sequence[Mapping[str, float]], name: str) -> float | None:
     values = [of_run[name] for of_run in metrics if name in of_run]
-    return statistics.median(values) if values else None
+    if values:
+        return statistics.median(values)
+    return None
 
 
 def _step(
@@ -215,8 +223,12 @@ def _step(
     medians = {name: _median(metrics, f"latency_{name}_s") for name in _LATENCIES}
     latency = {name: median for name, median in medians.items() if median is not None}
     offered = _median(metrics, "offered_bytes_per_s")
-    reached = bandwidth / offered if offered and bandwidth is not None else None
-    unsure = None if power_w is None else why_unsure(cell.doubts, largest_uncertainty(cell))
+    reached = None
+    if offered and bandwidth is not None:
+        reached = bandwidth / offered
+    unsure = None
+    if power_w is not None:
+        unsure = why_unsure(cell.doubts, largest_uncertainty(cell))
     why = [_why_not_reached(reached), unsure]
     if bandwidth is None:
         why.append(cell.why(BANDWIDTH) or "not measured")
@@ -348,7 +360,9 @@ def _plots(curves: Sequence[Sequence[Step]], stamped: str) -> tuple[Plot, ...]:
 
     def p99_ms(step: Step) -> float | None:
         p99_s = (step.latency_s or {}).get("p99")
-        return None if p99_s is None else 1e3 * p99_s
+        if p99_s is None:
+            return None
+        return 1e3 * p99_s
 
     panels = [
         Panel("Power (W)", lines(lambda step: step.power_w)),
@@ -356,7 +370,9 @@ def _plots(curves: Sequence[Sequence[Step]], stamped: str) -> tuple[Plot, ...]:
     ]
     drawn = [panel for panel in panels if any(line.points for line in panel.lines)]
     title = "Power and latency against load"
-    return (plot("load-curve.svg", Lines(title, "load (%)", drawn, stamped)),) if drawn else ()
+    if drawn:
+        return (plot("load-curve.svg", Lines(title, "load (%)", drawn, stamped)),)
+    return ()
 
 
 def _note(result: Proportionality) -> str:

@@ -162,7 +162,9 @@ def _pair(
     flags: str = "0",
 ) -> Iterator[str]:
     """Probes at the start and at the end of calls."""
-    call = "@target" if descriptor in ("fd_out", "out_fd") else "@call"
+    call = "@call"
+    if descriptor in ("fd_out", "out_fd"):
+        call = "@target"
     mode, least = _FILE_MODE, "1"
     if operation in _FLUSHES:
         mode, least = _FLUSHED_MODE, "0"
@@ -344,7 +346,9 @@ def _event(row: tuple[str, list[str]], paths: dict[_File, str], ahead_ns: int) -
     elif kind == "r":
         event = Event(start_s, took_s, process, "read", path, int(offset), int(length))
     else:
-        in_cache = bool(int(cached[0])) if cached else None
+        in_cache = None
+        if cached:
+            in_cache = bool(int(cached[0]))
         event = Event(start_s, took_s, process, "write", path, int(offset), int(length), in_cache)
     return possible(event)
 
@@ -353,8 +357,12 @@ def _mapped(fields: list[str], paths: dict[_File, str]) -> str | None:
     """The file that was mapped; None for one of the system."""
     dentry, inode, generation, writes = fields[3:7]
     path = paths[dentry, inode, generation]
-    operation = "write" if int(writes) else "read"
-    return path if is_data(path, operation) else None
+    operation = "read"
+    if int(writes):
+        operation = "write"
+    if is_data(path, operation):
+        return path
+    return None
 
 
 def _path(

@@ -160,7 +160,8 @@ def _split(events: Sequence[Event], gap_s: float) -> list[TracePhase]:
     merged: list[_Run] = []
     for operation, first, last in runs:
         short = last - first < _FEWEST and alternates and operation not in WAITS
-        operation = "mixed" if short else operation
+        if short:
+            operation = "mixed"
         if merged and merged[-1][0] == operation:
             merged[-1] = (operation, merged[-1][1], last)
         else:
@@ -197,8 +198,12 @@ def _operation(events: Sequence[Event]) -> str:
     """A single short stretch between longer ones has no alternation."""
     found = {event.operation for event in transfers(events) or events}
     if found <= set(WAITS):
-        return "flush" if "flush" in found else "close"
-    return found.pop() if len(found) == 1 else "mixed"
+        if "flush" in found:
+            return "flush"
+        return "close"
+    if len(found) == 1:
+        return found.pop()
+    return "mixed"
 
 
 def _phase(operation: str, events: Sequence[Event]) -> TracePhase:
@@ -294,7 +299,9 @@ def spatiality(events: Sequence[Event]) -> str:
     total = sum(steps.values())
     if total == 0:
         single = len({event.operation for event in events}) == len(events)
-        return "sequential" if single else "unknown"
+        if single:
+            return "sequential"
+        return "unknown"
     if steps[0] >= _MOST * total:
         return "sequential"
     (step, count) = steps.most_common(1)[0]
@@ -303,4 +310,6 @@ def spatiality(events: Sequence[Event]) -> str:
     # Patterns of several strides, as nested loops make them, go forward all the time.
     forward = sum(number for size, number in steps.items() if size >= 0)
     few = sum(number for _, number in steps.most_common(4))
-    return "strided" if forward >= _MOST * total and few >= _MOST * total else "random"
+    if forward >= _MOST * total and few >= _MOST * total:
+        return "strided"
+    return "random"

@@ -83,7 +83,9 @@ def parse_iolog(text: str, source: str = "iolog") -> Iterator[Event]:
     """fio's --write_iolog: v3 has a time in front of each line (us); v2 has `wait` lines, in ms
     since the start of fio (its source, iolog.c; its HOWTO takes them for pauses)."""
     lines = text.splitlines()
-    version = re.fullmatch(r"fio version (\d) iolog", lines[0].strip()) if lines else None
+    version = None
+    if lines:
+        version = re.fullmatch(r"fio version (\d) iolog", lines[0].strip())
     if version is None or version[1] not in "23":
         raise ToolOutputError(f"{source}: not an iolog of version 2 or 3")
     clock_us = 0
@@ -98,7 +100,8 @@ def parse_iolog(text: str, source: str = "iolog") -> Iterator[Event]:
             numbers = [int(word) for word in place]
             if any(value < 0 for value in numbers):
                 raise ValueError(place)
-            clock_us = numbers[0] * 1000 if action == "wait" else clock_us
+            if action == "wait":
+                clock_us = numbers[0] * 1000
             if clock_us < before_us:
                 raise ToolOutputError(f"{where}: the time runs backwards; sort the trace")
             if action in ("read", "write"):

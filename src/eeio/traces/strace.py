@@ -115,7 +115,9 @@ def _calls(lines: Iterable[str], process: str, source: str) -> Iterator[_Call]:
     for number, line in enumerate(lines, 1):
         line = line.rstrip("\n")
         if line.endswith("<unfinished ...>"):
-            call = line.split(" ", 2)[1].partition("(")[0] if line.count(" ") > 1 else ""
+            call = ""
+            if line.count(" ") > 1:
+                call = line.split(" ", 2)[1].partition("(")[0]
             unfinished[call] = line.removesuffix("<unfinished ...>").rstrip()
             continue
         if resumed := _RESUMED.match(line):
@@ -242,7 +244,9 @@ class _Descriptors:
         if name == "close":
             self._table(process).pop(descriptor, None)
         event = _wait(time_s, took_s, process, name, path)
-        return None if event is None else possible(event)
+        if event is None:
+            return None
+        return possible(event)
 
     def follow(self, call: _Call) -> None:
         """A call that changes what the descriptors refer to, or a file's position."""
@@ -324,10 +328,14 @@ def _moved(call: str, arguments: str, result: int, file: _Open) -> int | None:
             offset = int(place[0])
         except (ValueError, IndexError):
             raise LimitError(f"{call}({arguments[:100]}: no offset in it") from None
-        flags = fields[-1] if call in _FLAGGED else ""
+        flags = ""
+        if call in _FLAGGED:
+            flags = fields[-1]
     end = operation == "write" and (file.appends or "RWF_APPEND" in flags)
     if offset >= 0:
-        return None if end else offset
+        if end:
+            return None
+        return offset
     if end:
         file.place = None
         return None
@@ -366,8 +374,12 @@ def _mapped(arguments: str) -> str | None:
     protection, flags, _, path = match.groups()
     if "PROT_EXEC" in protection or "MAP_DENYWRITE" in flags or "MAP_ANON" in flags:
         return None
-    operation = "write" if "PROT_WRITE" in protection and "MAP_SHARED" in flags else "read"
-    return _unescape(path) if is_data(path or "", operation) else None
+    operation = "read"
+    if "PROT_WRITE" in protection and "MAP_SHARED" in flags:
+        operation = "write"
+    if is_data(path or "", operation):
+        return _unescape(path)
+    return None
 
 
 def _unescape(path: str) -> str:
@@ -377,7 +389,9 @@ def _unescape(path: str) -> str:
 
     def byte(match: re.Match[bytes]) -> bytes:
         word = match[1]
-        return bytes([int(word, 8) & 0xFF]) if word.isdigit() else _ESCAPED.get(word, word)
+        if word.isdigit():
+            return bytes([int(word, 8) & 0xFF])
+        return _ESCAPED.get(word, word)
 
     return _ESCAPE.sub(byte, path.encode()).decode(errors="replace")
 

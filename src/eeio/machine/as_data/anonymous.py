@@ -175,6 +175,8 @@ def _made(kind: str, number: int, found: str) -> str:
     if kind == "IP address":
         if ":" in found:
             return f"2001:db8::{number:x}"
-        return f"192.0.2.{number}" if number < 255 else f"198.51.{number >> 8}.{number & 0xFF}"
+        if number < 255:
+            return f"192.0.2.{number}"
+        return f"198.51.{number >> 8}.{number & 0xFF}"
     word = {"host name": "host", "user name": "user", "serial number": "SERIAL"}[kind]
     return f"{word}{number}"

@@ -313,7 +313,9 @@ def _only_member(data: bytes) -> tuple[str, bytes]:
                     f"no capture: one plain file {_MEMBERS[0]} is wanted in it, not {first.name!a}"
                 )
             file = archive.extractfile(first)
-            text = file.read(inputs.MACHINE_BYTES + 1) if file else b""
+            text = b""
+            if file:
+                text = file.read(inputs.MACHINE_BYTES + 1)
             if len(text) != first.size:
                 raise LimitError("cut off: the archive ends within its file; get it again")
             if archive.next() is not None:
@@ -573,7 +575,9 @@ def _listed(found: Description) -> Iterable[str]:
         folders[alike].add(folder)
         files[alike].add(re.sub(r"\d+", "N", file))
     for alike, names in folders.items():
-        several = f" ({len(names)} folders)" if len(names) > 1 else ""
+        several = ""
+        if len(names) > 1:
+            several = f" ({len(names)} folders)"
         yield f"  /{alike if several else next(iter(names))}{several}: " + " ".join(
             sorted(files[alike])
         )

@@ -147,7 +147,9 @@ def load(path: Path) -> Description:
     """Reads and checks a description, JSON by the name's end and YAML else. RejectedError in one
     line that names the file and the place of the fault."""
     try:
-        most = inputs.MACHINE_BYTES if path.suffix == JSON_SUFFIX else inputs.DEFINITION_BYTES
+        most = inputs.DEFINITION_BYTES
+        if path.suffix == JSON_SUFFIX:
+            most = inputs.MACHINE_BYTES
         text = inputs.read_text(path, most)
         return parse(text, path.suffix == JSON_SUFFIX)
     except OSError as error:
@@ -164,7 +166,9 @@ def parse(text: str, is_json: bool) -> Description:
 
 def of_body(body: Any) -> Description:
     """Checks the contents of a file. Raises LimitError with the place of the fault."""
-    version = body.get("machine", VERSION) if isinstance(body, dict) else VERSION
+    version = VERSION
+    if isinstance(body, dict):
+        version = body.get("machine", VERSION)
     if version != VERSION or version is True:
         raise LimitError(
             f"machine: version {shortened(version)} of the form is unknown, this eeio "

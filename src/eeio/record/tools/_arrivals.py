@@ -26,7 +26,9 @@ class Arrivals:
         """Seconds from the start of the invocation until all before the character `text[index]` had
         arrived; None when the runner took no stamp that late."""
         place = bisect_left(self._offsets, self._byte(index))
-        return self._times_s[place] if place < len(self._times_s) else None
+        if place < len(self._times_s):
+            return self._times_s[place]
+        return None
 
     def _byte(self, index: int) -> int:
         """The byte at which a character begins, counted on from the last request."""

@@ -137,7 +137,9 @@ def lines(
     definition: Mapping[str, Any], reported: Mapping[str, Any], duration_s: float
 ) -> Iterator[str]:
     """As PTS finds them: one line of one figure."""
-    unit = definition["figure"]["unit"] if definition["figure"] else None
+    unit = None
+    if definition["figure"]:
+        unit = definition["figure"]["unit"]
     bandwidth = f"EEIO {definition['operation']} bandwidth"
     if unit in BANDWIDTHS:
         yield f"{bandwidth}: {reported['figure'] * BANDWIDTHS[unit] / 1e6:.6f} MB/s"

@@ -83,8 +83,12 @@ def _phase(
 ) -> PhaseResult:
     start_s, end_s, source = _window(capture)
     figure, moved = definition["figure"], reported["bytes"]
-    unit = None if figure is None else figure["unit"]
-    bandwidth = moved / (end_s - start_s) if moved and end_s > start_s else None
+    unit = None
+    if figure is not None:
+        unit = figure["unit"]
+    bandwidth = None
+    if moved and end_s > start_s:
+        bandwidth = moved / (end_s - start_s)
     metrics: dict[str, float] = {}
     invalid: list[str] = []
     if unit in _figures.BANDWIDTHS:
@@ -122,7 +126,9 @@ def _metric(unit: str) -> str:
         raise ValueError(f"unit {unit!r}")
     if unit in _figures.TIMES:
         return "told_s"
-    return "iops" if unit == "IOPS" else "operations_per_s"
+    if unit == "IOPS":
+        return "iops"
+    return "operations_per_s"
 
 
 def _window(capture: Capture) -> tuple[float, float, str]:

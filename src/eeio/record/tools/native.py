@@ -151,11 +151,15 @@ def _stretches(capture: Capture, row: Mapping[str, Any]) -> tuple[Stretch, ...]:
 
 def _since_start(capture: Capture, row: Mapping[str, Any], which: str) -> float | None:
     stamp_s = _optional(row, f"{which}_monotonic_s")
-    return None if stamp_s is None else stamp_s - capture.started_monotonic_s
+    if stamp_s is None:
+        return None
+    return stamp_s - capture.started_monotonic_s
 
 
 def _optional(row: Mapping[str, Any], key: str) -> float | None:
-    return None if row[key] is None else _number(row, key)
+    if row[key] is None:
+        return None
+    return _number(row, key)
 
 
 def _number(row: Mapping[str, Any], key: str) -> float:
@@ -174,7 +178,9 @@ def _text(row: Mapping[str, Any], key: str) -> str:
 
 
 def _optional_text(row: Mapping[str, Any], key: str) -> str | None:
-    return None if row.get(key) is None else _text(row, key)
+    if row.get(key) is None:
+        return None
+    return _text(row, key)
 
 
 def _truth(row: Mapping[str, Any], key: str) -> bool:

@@ -81,11 +81,9 @@ def answers_table(found: Sequence[Answers]) -> Table | None:
 
 def _notes(one: Answers) -> list[str]:
     rule, alpha = one.rule, percent(one.rule.alpha)
-    looks = (
-        f", the {1 + one.extensions} looks of a campaign that was extended sharing 5 %"
-        if one.extensions
-        else ""
-    )
+    looks = ""
+    if one.extensions:
+        looks = f", the {1 + one.extensions} looks of a campaign that was extended sharing 5 %"
     lines = [
         f"{one.campaign}: all pairs of experiments that differ in one factor "
         f"({', '.join(FACTORS)}). At most {alpha} % of equal pairs are reported as different. "
@@ -108,7 +106,9 @@ def _notes(one: Answers) -> list[str]:
 
 def _open(question: Question) -> str:
     change = question.change
-    change_text = "" if change.percent is None else f" {change.percent:+.1f} %"
+    change_text = ""
+    if change.percent is not None:
+        change_text = f" {change.percent:+.1f} %"
     needed = (
         f"about {number(change.needed)} repetitions of each decide half of such cases"
         if change.needed

@@ -71,7 +71,9 @@ class Report:
     def next_command(self) -> str | None:
         """The command that shows differences between several campaigns; None for one."""
         names = " ".join(campaign.name for campaign in self.campaigns)
-        return f"eeio compare {names}" if len(self.campaigns) > 1 else None
+        if len(self.campaigns) > 1:
+            return f"eeio compare {names}"
+        return None
 
 
 def idle_above_busy(campaign: Campaign, rows: Sequence[Row]) -> list[str]:
@@ -81,7 +83,9 @@ def idle_above_busy(campaign: Campaign, rows: Sequence[Row]) -> list[str]:
     for idle in campaign.idle:
         if not idle.valid or not idle.power_w or idle.kind == "modelled":
             continue
-        relative = (idle.uncertainty_j or 0.0) / idle.energy_j if idle.energy_j else 0.0
+        relative = 0.0
+        if idle.energy_j:
+            relative = (idle.uncertainty_j or 0.0) / idle.energy_j
         least_w = idle.power_w * (1.0 - relative)
         powers_w = [
             figures["power_w"].median

@@ -137,10 +137,14 @@ def _line(row: Row, figures: DomainFigures | None) -> dict[str, Any]:
     cells |= _of_domain(figures)
     estimated = figures is not None and figures.energy_kind == "modelled"
     for metric in METRICS:
-        prefix = "ESTIMATE_" if estimated and metric.of_domain else ""
+        prefix = ""
+        if estimated and metric.of_domain:
+            prefix = "ESTIMATE_"
         if metric.in_rows:
             cells |= _parts(prefix + metric.key, row.figure(metric, figures))
-    lacking = figures.lacks(row.n) if figures is not None and figures["power_w"] else None
+    lacking = None
+    if figures is not None and figures["power_w"]:
+        lacking = figures.lacks(row.n)
     cells["reason"] = "; ".join(filter(None, (body["reason"], lacking))) or None
     return cells
 

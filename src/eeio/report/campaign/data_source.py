@@ -101,8 +101,12 @@ def _single_options(options: Options) -> tuple[tuple[str, object], ...]:
 
 
 def _other_than(default: str, value: str) -> str | None:
-    return None if value == default else value
+    if value == default:
+        return None
+    return value
 
 
 def _gigabytes(size_bytes: int | None) -> str | None:
-    return None if size_bytes is None else f"{size_bytes / 1e9:.12g}G"
+    if size_bytes is None:
+        return None
+    return f"{size_bytes / 1e9:.12g}G"

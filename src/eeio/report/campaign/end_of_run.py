@@ -30,7 +30,9 @@ def _program() -> str:
     """How the user can start eeio again."""
     started = Path(sys.argv[0])
     known = shutil.which("eeio") is not None or started.name != "eeio"
-    return "eeio" if known else os.path.relpath(started)
+    if known:
+        return "eeio"
+    return os.path.relpath(started)
 
 
 def summary(report: Report, page: Path | None) -> list[str]:
@@ -65,7 +67,9 @@ def _has_figures(row: Row) -> bool:
 def _runs(campaign: Campaign) -> str:
     invalid = sum(not run.valid for run in campaign.runs)
     text = f"{campaign.stored_runs} of {campaign.planned_runs} runs done"
-    return f"{text}, {invalid} of them failed or invalid" if invalid else f"{text}, all valid"
+    if invalid:
+        return f"{text}, {invalid} of them failed or invalid"
+    return f"{text}, all valid"
 
 
 def _level(level: str, every: Sequence[Row]) -> Iterable[str]:
@@ -104,13 +108,17 @@ def _cost(row: Row) -> float:
 def _slowness(row: Row) -> tuple[float, float]:
     """By bandwidth; by time where there is none."""
     lasted = row["duration_s"]
-    speed = row["bandwidth_bytes_per_s"].median if row["bandwidth_bytes_per_s"] else 0.0
+    speed = 0.0
+    if row["bandwidth_bytes_per_s"]:
+        speed = row["bandwidth_bytes_per_s"].median
     return -speed, lasted.median if lasted else 0.0
 
 
 def _j_per_gb(row: Row) -> float | None:
     cost = row["energy_j_per_gb"]
-    return None if cost is None else cost.median
+    if cost is None:
+        return None
+    return cost.median
 
 
 def _figures(row: Row) -> str:
@@ -118,14 +126,20 @@ def _figures(row: Row) -> str:
     bandwidth, energy_j = row["bandwidth_bytes_per_s"], row["energy_j"]
     if bandwidth is not None:
         text = f"{number(bandwidth.median / _MB):>6} MB/s"
-        energy = None if joules is None else f"{number(joules):>7} J/GB"
+        energy = None
+        if joules is not None:
+            energy = f"{number(joules):>7} J/GB"
     else:
         text = f"{number(lasted.median) if lasted else '-':>6} s   "
-        energy = None if energy_j is None else f"{number(energy_j.median):>7} J"
+        energy = None
+        if energy_j is not None:
+            energy = f"{number(energy_j.median):>7} J"
     if best is None or energy is None:
         return text
     limit = best["uncertainty_relative"]
-    known = f" ±{percent(limit.median)} %" if limit is not None else ""
+    known = ""
+    if limit is not None:
+        known = f" ±{percent(limit.median)} %"
     return f"{text}{energy}{known}{' DEMO' if best.energy_kind == DEMO else ''}"
 
 
@@ -168,7 +182,9 @@ def _because(text: str, reasons: Sequence[str | None], rows: Sequence[Row]) -> I
         return
     counts = Counter(reason or "not known" for reason in reasons)
     reason, _ = counts.most_common(1)[0]
-    others = f" (and {len(counts) - 1} more reasons)" if len(counts) > 1 else ""
+    others = ""
+    if len(counts) > 1:
+        others = f" (and {len(counts) - 1} more reasons)"
     counted = f"{text}: {len(reasons)} of {len(rows)} rows"
     yield f"{counted}: {reason.removeprefix('not measured: ')}{others}"
 
@@ -185,4 +201,6 @@ def _precision(campaign: Campaign) -> Iterable[str]:
 
 
 def _cut(line: str, most: int) -> str:
-    return line if len(line) <= most else line[: most - 1] + "…"
+    if len(line) <= most:
+        return line
+    return line[: most - 1] + "…"

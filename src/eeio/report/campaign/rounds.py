@@ -49,7 +49,9 @@ def _row(campaign: Campaign) -> tuple[str, ...]:
 
 
 def _drift(trend: Trend) -> str:
-    what = "power" if trend.metric.startswith("power") else "bandwidth"
+    what = "bandwidth"
+    if trend.metric.startswith("power"):
+        what = "power"
     low, high = (100 * edge for edge in trend.interval)
     if high - low > _WIDEST_PERCENT:
         return f"{trend.label}: {what}: {number(trend.hours)} h are too short"
@@ -88,7 +90,9 @@ def times(campaign: Campaign) -> dict[str, float | None]:
         took.setdefault(run.experiment.id, []).append(work_s + (run.settled_after_s or 0.0))
         if run.valid:
             longer_s = _seconds(of.cut_from) - _seconds(of.factors.get("runtime_s"))
-            cut_s = longer_s if of.is_cut else 0.0
+            cut_s = 0.0
+            if of.is_cut:
+                cut_s = longer_s
             complete.setdefault(run.experiment.id, []).append(work_s + cut_s + protocol.settle_s)
     time_s = math.fsum(s for one in took.values() for s in one) + (campaign.design.pilots_s or 0.0)
     if rule is None or rule.fixed_repetitions is None or not complete:
@@ -108,7 +112,9 @@ def _time_saved(campaign: Campaign) -> str:
     if rule is None or time_s is None or not fixed_s:
         return ""
     pilots_s = campaign.design.pilots_s
-    pilots = f", of which pilots {number(pilots_s / 60)} min" if pilots_s else ""
+    pilots = ""
+    if pilots_s:
+        pilots = f", of which pilots {number(pilots_s / 60)} min"
     return (
         f"It took {number(time_s / 60)} min{pilots}; {rule.fixed_repetitions} complete runs of "
         f"each with pauses of {campaign.design.protocol.settle_s:g} s would take "

@@ -61,7 +61,8 @@ def tables(report: Report) -> list[Table]:
         from eeio.report.campaign.answers import answers_table
 
         decided = answers_table(report.answers)
-        found += [decided] if decided is not None else []
+        if decided is not None:
+            found.append(decided)
     if report.context:
         found.append(_context_table(report, several))
     problems = _problem_table(report)
@@ -85,7 +86,9 @@ _FACTORS = (
 
 def row_label(row: Row) -> str:
     """`fio random read 4 KiB, load 50 %, direct`: a row in one line of text."""
-    load = load_of(dict(row.experiment.arguments)) if row.experiment else None
+    load = None
+    if row.experiment:
+        load = load_of(dict(row.experiment.arguments))
     cache = {"on": "page cache", "off": "direct"}.get(row.cache.buffer or "")
     text = sized(f"{row.tool_label or ''} {row.io_label}", row.request_size_bytes)
     return ", ".join(filter(None, (text, load, cache)))
@@ -111,7 +114,9 @@ def _factor_cells(row: Row, several: bool) -> tuple[str, ...]:
         row.tool_label or _NONE,
         experiment.target if experiment else _NONE,
     )
-    return (row.campaign, *cells) if several else cells
+    if several:
+        return (row.campaign, *cells)
+    return cells
 
 
 def _header(several: bool, *columns: str) -> tuple[str, ...]:
@@ -183,7 +188,9 @@ def _level_notes(level: str, rows: Iterable[Row], without: int) -> Iterator[str]
             "it, through the file system (`--device DEV` measures the device itself)"
         )
     if without:
-        counted = "1 experiment" if without == 1 else f"{without} experiments"
+        counted = "1 experiment"
+        if without != 1:
+            counted = f"{without} experiments"
         yield f"{counted} of this level not measured: listed with the reasons below"
 
 
@@ -205,7 +212,9 @@ def _row_notes(row: Row, experiment: Experiment) -> Iterator[str]:
         yield f"{experiment.tool}: MB, MB/s, MB/J and J/GB count {counted}"
     rate, p99 = row["operations_per_s"], row["latency_p99_s"]
     if rate is not None:
-        latency = f", p99 {spread(p99, 1e-3)} ms" if p99 else ""
+        latency = ""
+        if p99:
+            latency = f", p99 {spread(p99, 1e-3)} ms"
         yield f"{row.tool_label}, {row.phase}: {spread(rate)} operations/s{latency}"
     journal = known(row.journal)
     if journal is not None and any(of.median for of in journal.values()):
@@ -215,7 +224,9 @@ def _row_notes(row: Row, experiment: Experiment) -> Iterator[str]:
     yield from _why_incomplete(row, label)
     if row.observed_otherwise:
         at_drive = row.spatiality_seen_by == "drive"
-        where = "reached the drive" if at_drive else "arrived at the target"
+        where = "arrived at the target"
+        if at_drive:
+            where = "reached the drive"
         yield f"{label}: requests {where} as {row.order_seen}"
 
 
@@ -241,7 +252,9 @@ def _journal(figures: Mapping[str, Quartiles]) -> str:
     """Commits of ext4's journal and the calls that waited, as text."""
 
     def counted(name: str, what: str, mean: str) -> str:
-        each = f" ({spread(figures[mean], 1e-3)} ms each)" if mean in figures else ""
+        each = ""
+        if mean in figures:
+            each = f" ({spread(figures[mean], 1e-3)} ms each)"
         return f"{figures[name].median:g} {what}{each}"
 
     return (
@@ -380,7 +393,9 @@ def _band(figures: DomainFigures) -> str:
     if figures.energy_uncertainty_j is None or figures["energy_j"] is None:
         return _NONE
     energy_j = abs(figures["energy_j"].median)
-    return f"±{100 * figures.energy_uncertainty_j.median / energy_j:.0f} %" if energy_j else _NONE
+    if energy_j:
+        return f"±{100 * figures.energy_uncertainty_j.median / energy_j:.0f} %"
+    return _NONE
 
 
 def _idle_table(report: Report) -> Table:
@@ -423,7 +438,9 @@ def _idle_cells(
 ) -> tuple[str, ...]:
     domain, meter, kind = key
     idle_w = None if idle is None else idle.power_w
-    median_w = None if idle is None else campaign.idle_median_w(idle)
+    median_w = None
+    if idle is not None:
+        median_w = campaign.idle_median_w(idle)
     return (
         campaign.name,
         domain,
@@ -500,7 +517,9 @@ def _fact(key: str, value: object) -> tuple[str, str]:
     name, _, unit = key.rpartition("_")
     if unit in ("bytes", "hz") and isinstance(value, int):
         factor, prefixed_unit = prefixed(value, "B" if unit == "bytes" else "Hz")
-        binary = f" ({number(value / 2**30)} GiB)" if unit == "bytes" else ""
+        binary = ""
+        if unit == "bytes":
+            binary = f" ({number(value / 2**30)} GiB)"
         return name.replace("_", " "), f"{number(value / factor)} {prefixed_unit}{binary}"
     return key.replace("_", " "), _NONE if value is None else str(value)
 

@@ -53,7 +53,9 @@ def report_page(report: Report) -> str:
     for campaign, found in of_each:
         answers += _which_take_more(found, comparisons(found))
         remarks += _not_there_and_remarks(found)
-        of = f" of {campaign.name}" if len(of_each) > 1 else ""
+        of = ""
+        if len(of_each) > 1:
+            of = f" of {campaign.name}"
         commands.append(replace(_table(found), title=f"Commands{of}"))
     # The tables of experiments would repeat those of commands.
     others = [one for one in tables(report) if one.rows and "Operation" not in one.header]
@@ -81,7 +83,9 @@ def _charts(of_each: Sequence[tuple[Campaign, Sequence[Bench]]]) -> "Sequence[Pa
 
     commands: list[Bench] = []
     for campaign, found in of_each:
-        of = f" ({campaign.name})" if len(of_each) > 1 else ""
+        of = ""
+        if len(of_each) > 1:
+            of = f" ({campaign.name})"
         commands += [replace(one, label=one.label + of) for one in found]
     stamped = stamp_of(campaign for campaign, _ in of_each)
     return bench.charts(commands, short_stamp([stamped]))
@@ -185,10 +189,16 @@ def _command_json(one: Bench) -> dict[str, Any]:
 def _table(found: Sequence[Bench]) -> Table:
     rows = []
     for one in found:
-        about = [one.domain] if one.domain not in (None, "system") else []
-        about += [DEMO] if one.kind == DEMO else []
-        about += ["not durable"] if one.kind is not None and one.not_durable is not None else []
-        domain = f" ({', '.join(map(str, about))})" if about else ""
+        about = []
+        if one.domain not in (None, "system"):
+            about = [one.domain]
+        if one.kind == DEMO:
+            about.append(DEMO)
+        if one.kind is not None and one.not_durable is not None:
+            about.append("not durable")
+        domain = ""
+        if about:
+            domain = f" ({', '.join(map(str, about))})"
         joules, efficiency = _plain(one, "energy_j"), _plain(one, "efficiency_bytes_per_j", MB)
         if one.kind == DEMO:
             joules, efficiency = (
@@ -251,7 +261,9 @@ def _which_take_more(found: Sequence[Bench], compared: Sequence[Comparison]) -> 
     lines = []
     for metric, pair in product(_NAMES, compared):
         if pair.ratio and pair.metric == metric:
-            demo = " (demo)" if is_demo and metric == "energy_j" else ""
+            demo = ""
+            if is_demo and metric == "energy_j":
+                demo = " (demo)"
             lines.append(f"{_which_takes_more(pair, pair.ratio)}{demo}")
     return lines
 
@@ -298,7 +310,9 @@ def _why_missing(found: Sequence[Bench]) -> list[str]:
             labels.setdefault(one.label)
     lines = []
     for why, (names, labels) in missing.items():
-        whose = "" if len(labels) == len(found) else f" of {'; '.join(labels)}"
+        whose = ""
+        if len(labels) != len(found):
+            whose = f" of {'; '.join(labels)}"
         lines.append(f"not measured: {', '.join(names)}{whose}: {why}")
     return lines
 
@@ -308,7 +322,9 @@ def _which_takes_more(pair: Comparison, ratio: float) -> str:
     if ratio < 1:
         a, b, ratio = b, a, 1 / ratio
         interval = None if interval is None else (1 / interval[1], 1 / interval[0])
-    limits = "" if interval is None else f" [{number(interval[0])} - {number(interval[1])}]"
+    limits = ""
+    if interval is not None:
+        limits = f" [{number(interval[0])} - {number(interval[1])}]"
     verdict = {"none above": "; no difference above 5 %", "open": "; not decided"}
     return (
         f"{a} takes {number(ratio)}{limits} times the {_NAMES[pair.metric]} of {b}"

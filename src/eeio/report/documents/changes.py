@@ -65,8 +65,12 @@ def _verdict(changes: Changes, counts: Mapping[Verdict, int], tested: int) -> st
     beyond = f"by more than {_share(changes.rule.floor)}"
     better, worse = counts.get("better", 0), counts.get("worse", 0)
     still_open = counts.get("open", 0)
-    most_better = _most(changes, 1) if better else ""
-    most_worse = _most(changes, -1) if worse else ""
+    most_better = ""
+    if better:
+        most_better = _most(changes, 1)
+    most_worse = ""
+    if worse:
+        most_worse = _most(changes, -1)
     if better and not worse:
         return f"{name} is better {beyond} in {better} of {tested} experiments{most_better}"
     if worse and not better:
@@ -101,7 +105,9 @@ def label(experiment: ExperimentChange, changes: Changes) -> str:
 
 def tables(changes: Changes) -> list[Table]:
     """The headline with its verdicts, then the other changes."""
-    return [_headline(changes), _others(changes)] if changes.experiments else []
+    if changes.experiments:
+        return [_headline(changes), _others(changes)]
+    return []
 
 
 def _headline(changes: Changes) -> Table:
@@ -150,7 +156,9 @@ def by_weight(changes: Changes, metric: str) -> list[ExperimentChange]:
 def repetitions(found: MetricChange) -> str:
     """`6`, or `6+5` where the campaigns differ."""
     n = found.change.n
-    return str(n[0]) if n[0] == n[1] else f"{n[0]}+{n[1]}"
+    if n[0] == n[1]:
+        return str(n[0])
+    return f"{n[0]}+{n[1]}"
 
 
 def _others(changes: Changes) -> Table:
@@ -242,13 +250,17 @@ def _experiment_json(experiment: ExperimentChange) -> dict[str, Any]:
 def _order(found: MetricChange) -> tuple[int, float]:
     """Worse first, the largest change first, then better, open, none, and those not compared."""
     ranks: Sequence[str] = ("worse", "better", "open", "none above", "not compared")
-    size = abs(found.change.percent) if found.change.percent is not None else 0.0
+    size = 0.0
+    if found.change.percent is not None:
+        size = abs(found.change.percent)
     return ranks.index(found.verdict), -size
 
 
 def _most(changes: Changes, way: int) -> str:
     """`, by up to 21 %`: the largest of the better (1) or worse (-1) ones."""
-    verdict = "better" if way > 0 else "worse"
+    verdict = "worse"
+    if way > 0:
+        verdict = "better"
     found = [
         abs(change.percent)
         for e in changes.experiments
@@ -287,7 +299,9 @@ def _is_beyond(found: MetricChange, changes: Changes) -> bool:
 
 
 def _p(found: MetricChange) -> str:
-    return "unknown" if found.change.p_direction is None else f"{found.change.p_direction:.2g}"
+    if found.change.p_direction is None:
+        return "unknown"
+    return f"{found.change.p_direction:.2g}"
 
 
 def _short(found: MetricChange) -> str:

@@ -34,7 +34,9 @@ def sentence(effect: Effect) -> str:
     """One effect in a sentence, with its basis."""
     change = _change(effect)
     if effect.largest is None:
-        few = f", {effect.too_few} of them with too few repetitions" if effect.too_few else ""
+        few = ""
+        if effect.too_few:
+            few = f", {effect.too_few} of them with too few repetitions"
         return (
             f"{change}: {_quantity(effect.metric)} not confirmed higher in any of "
             f"{effect.pairs} pairs{few}."
@@ -59,7 +61,9 @@ def _not_confirmed(found: Sequence[Effect]) -> list[str]:
     if not found:
         return []
     pairs, few = sum(e.pairs for e in found), sum(e.too_few for e in found)
-    small = f" ({few} of {pairs} pairs have too few repetitions)" if few else ""
+    small = ""
+    if few:
+        small = f" ({few} of {pairs} pairs have too few repetitions)"
     return [f"Not confirmed higher{small}: {'; '.join(_change(effect) for effect in found)}."]
 
 
@@ -71,7 +75,9 @@ def _without(effect: Effect, best: Difference) -> list[str]:
 
 def _change(effect: Effect) -> str:
     if effect.factor in _SWITCHES:
-        verb = "Using" if effect.higher == "on" else "Not using"
+        verb = "Not using"
+        if effect.higher == "on":
+            verb = "Using"
         return f"{verb} {_SWITCHES[effect.factor]}"
     texts = {
         "smt": f"SMT {effect.higher} instead of {effect.lower}",

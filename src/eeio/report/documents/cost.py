@@ -38,7 +38,9 @@ def document(
 ) -> Document:
     """The answer of `eeio cost`: which system costs less, then the tables. `demo`: the power is
     fictitious, and each sentence says so."""
-    mark = "DEMO: " if demo else ""
+    mark = ""
+    if demo:
+        mark = "DEMO: "
 
     def charts() -> "Sequence[Panel]":
         from eeio.report.page import cost
@@ -82,7 +84,9 @@ def tables(costs: Sequence[Cost]) -> list[Table]:
     """Answers side by side, their sensitivities, the workloads and the inputs, in this order."""
     found = [_answers(costs)]
     for cost in costs:
-        several = f", {cost.system}" if len(costs) > 1 else ""
+        several = ""
+        if len(costs) > 1:
+            several = f", {cost.system}"
         if cost.sensitivities and len(costs) == 1:
             found.append(_sensitivities(cost))
         found += [_mix(cost, several)]
@@ -100,7 +104,9 @@ def _answers(costs: Sequence[Cost]) -> Table:
         for reason in dict.fromkeys(figure.reason for figure in figures if figure.reason):
             answers_of.setdefault(reason, []).append(title.strip())
         rows.append((title, *(estimate(figure) for figure in figures)))
-    of = f" on {first.system}" if len(costs) == 1 else ""
+    of = ""
+    if len(costs) == 1:
+        of = f" on {first.system}"
     reasons = [f"{', '.join(titles)}: {reason}" for reason, titles in answers_of.items()]
     intervals = (
         f"TB = 10^12 bytes; [ ]: {100 * first.confidence:g} % intervals, bootstrap "
@@ -176,7 +182,9 @@ def _inputs(cost: Cost, several: str) -> Table:
             assert least is not None and most is not None
             text += f" (mean of {given.grid.hours} hours, {number(least)} - {number(most)})"
     rows.insert(1, ("grid (g CO2e/kWh)", text))
-    how = "measured" if given.idle_w is None else "given"
+    how = "given"
+    if given.idle_w is None:
+        how = "measured"
     rows.append((f"idle power, {how} (W)", plain(cost.idle_power_w)))
     return Table(
         title=f"Inputs{several}",

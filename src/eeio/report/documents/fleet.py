@@ -91,7 +91,9 @@ def _outliers(found: Fleet) -> Table:
 def _value(one: Outlier, value: float | None) -> str:
     if value is None:
         return NONE
-    unit = 1.0 if one.metric.startswith("W ") else named(one.metric).unit
+    unit = 1.0
+    if not one.metric.startswith("W "):
+        unit = named(one.metric).unit
     return number(value / unit)
 
 
@@ -122,4 +124,6 @@ def _nodes(found: Fleet) -> Table:
 
 
 def _percent(ratio: float | None) -> str:
-    return NONE if ratio is None else f"{100 * (ratio - 1):+.1f} %"
+    if ratio is None:
+        return NONE
+    return f"{100 * (ratio - 1):+.1f} %"

@@ -26,7 +26,9 @@ def fails(row: GateRow, undecided: Level) -> bool:
 def name(found: Gate) -> str:
     """The gate as it was requested: `worse:3%:J/GB`, or with `--detect`."""
     requested = f"worse:{100 * found.share:g}%:{found.metric}"
-    return requested if found.detect is None else f"{requested}, detect {100 * found.detect:g}%"
+    if found.detect is None:
+        return requested
+    return f"{requested}, detect {100 * found.detect:g}%"
 
 
 def summary(found: Gate, undecided: Level) -> str:
@@ -39,7 +41,9 @@ def summary(found: Gate, undecided: Level) -> str:
         verdict = "failed"
     elif untested or open_:
         verdict = "not decided"
-    failing = " (which fails the gate)" if open_ and undecided == "fail" else ""
+    failing = ""
+    if open_ and undecided == "fail":
+        failing = " (which fails the gate)"
     return (
         f"gate {name(found)}: {verdict}: {len(worse)} of {len(found.rows)} experiments worse by "
         f"more than {100 * found.share:g} %, {len(open_)} not decided{failing}, "
@@ -106,7 +110,8 @@ def lines(found: Gate, of_sessions: bool, undecided: Level) -> list[str]:
             for row in open_[:_SHOWN]
         ]
     hidden = sum(fails(row, undecided) for row in found.rows) - len(made)
-    made += [f"and {hidden} more"] if hidden else []
+    if hidden:
+        made.append(f"and {hidden} more")
     if untested:
         made.append(
             "not tested: measure longer (--preset standard) or more often (--repetitions), or gate "
@@ -169,7 +174,9 @@ def junit(gates: Sequence[Gate], undecided: Level) -> str:
     root = ElementTree.Element("testsuites", name="eeio")
     for found in gates:
         open_ = len(found.of("not decided"))
-        failing = open_ if undecided == "fail" else 0
+        failing = 0
+        if undecided == "fail":
+            failing = open_
         suite = ElementTree.SubElement(
             root,
             "testsuite",
@@ -194,7 +201,9 @@ def _junit_kind(row: GateRow, undecided: Level) -> str | None:
         return "failure"
     if fails(row, undecided):
         return "error"
-    return "skipped" if row.verdict == "not decided" else None
+    if row.verdict == "not decided":
+        return "skipped"
+    return None
 
 
 def workflow_commands(gates: Sequence[Gate], undecided: Level) -> list[str]:
@@ -223,12 +232,18 @@ def _why(found: Gate, row: GateRow) -> str:
     )
     if row.verdict != "worse" and row.detectable is not None:
         text += f", a change of {_percent(row.detectable)} would be found in 9 of 10"
-    return text if row.reason is None else f"{text}: {row.reason}"
+    if row.reason is None:
+        return text
+    return f"{text}: {row.reason}"
 
 
 def _change(row: GateRow) -> str:
-    return NONE if row.change is None else f"{100 * row.change:+.1f} %"
+    if row.change is None:
+        return NONE
+    return f"{100 * row.change:+.1f} %"
 
 
 def _percent(share: float) -> str:
-    return f"{number(100 * share)} %" if share < 10 else "more than 1000 %"
+    if share < 10:
+        return f"{number(100 * share)} %"
+    return "more than 1000 %"

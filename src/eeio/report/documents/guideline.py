@@ -129,7 +129,9 @@ def _per_tb_table(costs: Sequence[Cost], less: Sequence[LessPerTb]) -> Table:
 
 def less_text(one: LessPerTb) -> str:
     """`B takes 0.81 [0.78 - 0.84] times the energy per TB of A: B costs less.`"""
-    what = "energy" if one.answer == "kwh_per_tb" else "money"
+    what = "money"
+    if one.answer == "kwh_per_tb":
+        what = "energy"
     text = f"{one.second} takes {estimate(one.ratio)} times the {what} per TB of {one.first}: "
     if one.less is not None:
         return text + f"{one.less} costs less."
@@ -249,11 +251,9 @@ def _deployment_table(guideline: Guideline) -> Table:
 def _money_table(guideline: Guideline) -> Table:
     costs = guideline.costs
     assert costs is not None
-    load = (
-        "all servers always busy"
-        if costs.busy_share is None
-        else f"traditional server busy {100 * costs.busy_share:.4g} % of the time, the same bytes"
-    )
+    load = "all servers always busy"
+    if costs.busy_share is not None:
+        load = f"traditional server busy {100 * costs.busy_share:.4g} % of the time, the same bytes"
     rows = []
     notes: dict[str, None] = {}
     for plan in guideline.deployments:
@@ -372,7 +372,9 @@ class Point:
 
 def point_text(point: Point) -> str:
     """The point as text: both ratios with their intervals."""
-    mix = "" if point.in_mix else ", not in the mix"
+    mix = ", not in the mix"
+    if point.in_mix:
+        mix = ""
     return harmless.xml(
         f"{point.number}: {point.label}{mix}; B_ts / B_lp {interval(point.x)}; "
         f"P_lp / P_ts {interval(point.y)}"
@@ -382,7 +384,9 @@ def point_text(point: Point) -> str:
 def interval(figure: Estimate) -> str:
     """`1.43 (1.38 to 1.49)`."""
     between = figure.interval
-    text = "no interval" if between is None else f"{between.low:.3g} to {between.high:.3g}"
+    text = "no interval"
+    if between is not None:
+        text = f"{between.low:.3g} to {between.high:.3g}"
     return f"{figure.value:.3g} ({text})"
 
 

@@ -83,5 +83,7 @@ def _changes(series: Series) -> str:
 
 
 def _text(step: Step) -> str:
-    machine = f" ({', '.join(step.machine)})" if step.machine else ""
+    machine = ""
+    if step.machine:
+        machine = f" ({', '.join(step.machine)})"
     return f"{step.utc[:10]} {step.campaign}: {100 * step.change:+.1f} %{machine}"

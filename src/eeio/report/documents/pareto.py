@@ -36,7 +36,9 @@ def pareto_table(choices: Sequence[Choice]) -> Table | None:
             if one.on_bandwidth_front or one.on_p99_front
         ]
         others = len(group) - len(placed)
-        left = f"; {others} more may not be ranked" if others else ""
+        left = ""
+        if others:
+            left = f"; {others} more may not be ranked"
         notes.append(f"{name}: of {len(placed)} experiments{left}")
     if not rows:
         return None

@@ -128,7 +128,8 @@ def table(traced: Traced) -> Table | tuple[str, ...]:
     notes += [f"{row.name}: {row.reason}" for row in traced.rows if row.reason is not None]
     notes += [f"MB/J of {where}: power excludes the drives" for where in _no_drives(traced)]
     notes += [note for note, applies in _notes_on_rows(traced.rows) if applies]
-    notes += [traced.overhead] if traced.overhead else []
+    if traced.overhead:
+        notes.append(traced.overhead)
     header = (
         "Phase",
         "Operation",
@@ -185,12 +186,16 @@ def _rate(row: Row) -> str:
     if row.bytes_moved is None or row.seconds is None:
         return "-"
     span_s = row.seconds + row.overlap_s
-    return number(row.bytes_moved / MB / span_s) if span_s > 0 else "-"
+    if span_s > 0:
+        return number(row.bytes_moved / MB / span_s)
+    return "-"
 
 
 def _marked(row: Row, text: str) -> str:
     in_cache = row.bytes_into_page_cache or row.bytes_page_cache_unknown
-    return f"{text}{_IN_CACHE}" if in_cache and text != "-" else text
+    if in_cache and text != "-":
+        return f"{text}{_IN_CACHE}"
+    return text
 
 
 def _notes_on_rows(rows: Sequence[Row]) -> tuple[tuple[str, bool], ...]:
@@ -208,9 +213,13 @@ def _not_observed(unobserved: Sequence[Unobserved]) -> list[str]:
     files = [each.file for each in unobserved if each.file is not None]
     kinds = [each.kind for each in unobserved if each.file is None]
     if files:
-        more = f" and {len(files) - _MOST_FILES} more files" if len(files) > _MOST_FILES else ""
+        more = ""
+        if len(files) > _MOST_FILES:
+            more = f" and {len(files) - _MOST_FILES} more files"
         kinds.append(f"mmap of {', '.join(files[:_MOST_FILES])}{more}")
-    return [f"not observed, so its bytes are missing: {'; '.join(kinds)}"] if kinds else []
+    if kinds:
+        return [f"not observed, so its bytes are missing: {'; '.join(kinds)}"]
+    return []
 
 
 def _of_domains(

@@ -55,7 +55,9 @@ _PNG_DPI = 300
 
 def ending(stamped: str) -> str:
     """Of the title of a figure with that stamp."""
-    return f" - {stamped}" if stamped else ""
+    if stamped:
+        return f" - {stamped}"
+    return ""
 
 
 @dataclass(frozen=True)
@@ -160,7 +162,9 @@ def finished(
 def set_title(figure: Figure, title: str) -> None:
     """Wrapped where the figure is narrow."""
     width = figure.get_size_inches()[0]
-    size = 10 if width > 5 else 8
+    size = 8
+    if width > 5:
+        size = 10
     figure.suptitle(textwrap.fill(title, int(width * 120 / size)), fontsize=size)
 
 

@@ -135,7 +135,9 @@ class _Quantity:
 
 def _j_per_request(row: Row, figures: DomainFigures | None) -> Quartiles | None:
     """The reciprocal of IOPS/W."""
-    rate = None if figures is None else figures["iops_per_w"]
+    rate = None
+    if figures is not None:
+        rate = figures["iops_per_w"]
     if rate is None or rate.q1 <= 0:
         return None
     return Quartiles(1 / rate.median, 1 / rate.q3, 1 / rate.q1)
@@ -158,7 +160,9 @@ def _depth_of(row: Row, report: Report) -> int | None:
     imported = {campaign.name for campaign in report.campaigns if is_imported(campaign)}
     # eeio's own profile of fio requests one at a time unless its argument says otherwise.
     is_own = row.experiment.tool == "fio" and row.campaign not in imported
-    return 1 if is_own and not stated else None
+    if is_own and not stated:
+        return 1
+    return None
 
 
 _Groups = dict[str, list[tuple[int, Row]]]
@@ -366,7 +370,9 @@ def _label(row: Row, report: Report, without: Sequence[str]) -> str:
     experiment = row.experiment
     assert experiment is not None
     arguments = dict(experiment.arguments)
-    parts = [row.campaign] if len(report.campaigns) > 1 else []
+    parts = []
+    if len(report.campaigns) > 1:
+        parts = [row.campaign]
     parts.append(row.io_label)
     if "size" not in without and row.request_size_bytes is not None:
         parts.append(format_size(row.request_size_bytes))
@@ -394,7 +400,9 @@ def _style(number: int) -> dict[str, Any]:
 
 
 def _left_out(count: int) -> str:
-    return f"; {count - _MOST_LINES} more are left out" if count > _MOST_LINES else ""
+    if count > _MOST_LINES:
+        return f"; {count - _MOST_LINES} more are left out"
+    return ""
 
 
 @dataclass(frozen=True)

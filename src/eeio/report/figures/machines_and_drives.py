@@ -86,7 +86,9 @@ def drawn(
     figures: dict[str, Drawing] = {}
     for source, cells in by_source.items():
         # Most campaigns have one; its name then adds no information.
-        suffix = "" if len(by_source) == 1 else "-" + "-".join(source)
+        suffix = ""
+        if len(by_source) != 1:
+            suffix = "-" + "-".join(source)
         figures |= _by_metric(cells, source, suffix, stamped, look)
         times = _times(cells, source, stamped, look)
         figures |= {f"{name}{suffix}": drawing for name, drawing in times.items()}
@@ -109,10 +111,14 @@ def _by_metric(
                 if cell.factors["operation"] == operation and cell.n(metric):
                     by_flush.setdefault(_flushed(cell), []).append(cell)
             for flushed, alike in by_flush.items():
-                of_flush = f", {flushed}" if len(by_flush) > 1 else ""
+                of_flush = ""
+                if len(by_flush) > 1:
+                    of_flush = f", {flushed}"
                 title = f"{label.partition(' (')[0]}, {operation}{of_flush} ({', '.join(source)})"
                 file = f"{name}-{operation}{suffix}{of_flush}".replace(", ", "-")
-                axis = label + _domains(alike) if metric == EFFICIENCY else label
+                axis = label
+                if metric == EFFICIENCY:
+                    axis = label + _domains(alike)
                 figures[file.replace(" ", "-")] = _repetitions(
                     alike, metric, unit, axis, title, stamped, look
                 )
@@ -154,7 +160,9 @@ def _times(
     }
     found = {}
     for (work, operation, flushed), own in groups.items():
-        of_flush = f", {flushed}" if several[work, operation] else ""
+        of_flush = ""
+        if several[work, operation]:
+            of_flush = f", {flushed}"
         label = f"Time of {format_size(work)} (s)"
         title = f"Time of {format_size(work)}, {operation}{of_flush} ({', '.join(source)})"
         name = f"time-{format_size(work)}-{operation}{of_flush}".replace(", ", "-")
@@ -167,7 +175,9 @@ def _times(
 def _domains(cells: Sequence[Cell]) -> str:
     """The power domains of a MB/J: ` of system`; for several machines all of their domains."""
     names = dict.fromkeys(name for cell in cells for name in cell.efficiency_of)
-    return f" of {', '.join(map(foreign, names))}" if names else ""
+    if names:
+        return f" of {', '.join(map(foreign, names))}"
+    return ""
 
 
 def _source(cell: Cell) -> tuple[str, str]:
@@ -176,7 +186,9 @@ def _source(cell: Cell) -> tuple[str, str]:
 
 def _flushed(cell: Cell) -> str:
     flush = f"flush {cell.factors['flush']}"
-    return f"{flush}, not durable" if cell.factors["durable"] == "no" else flush
+    if cell.factors["durable"] == "no":
+        return f"{flush}, not durable"
+    return flush
 
 
 def _metrics(cells: Sequence[Cell]) -> Mapping[str, tuple[str, str, float]]:
@@ -193,7 +205,9 @@ def _metrics(cells: Sequence[Cell]) -> Mapping[str, tuple[str, str, float]]:
 
 def _place(cell: Cell) -> tuple[str, str]:
     target = cell.factors["target"]
-    file_system = "" if target in ("file", "device") else f" {target.removeprefix('file on ')}"
+    file_system = ""
+    if target not in ("file", "device"):
+        file_system = f" {target.removeprefix('file on ')}"
     return cell.factors["machine"], cell.factors["device"] + file_system
 
 
@@ -214,7 +228,9 @@ def _grid(
         for machine, of_machine in drives.items()
         for first in range(0, len(of_machine), columns)
     ]
-    height = _PANEL_INCHES[1] if look.width_inches is None else 2.2
+    height = 2.2
+    if look.width_inches is None:
+        height = _PANEL_INCHES[1]
     figure = sheet(width, height * len(lines) + 0.7, legend)
     axes = figure.subplots(len(lines), columns, squeeze=False, sharey=True)
     found = {}

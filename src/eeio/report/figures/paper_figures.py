@@ -104,7 +104,9 @@ def value(figure: PaperFigure, found: float | None) -> str:
 
 def _title(chapter: Chapter, topic: str, mark: str) -> str:
     title = f"{chapter.paper} compared with this report: {topic}"
-    return f"{title} - {mark}" if mark else title
+    if mark:
+        return f"{title} - {mark}"
+    return title
 
 
 def _topics(found: Sequence[PaperFigure]) -> Iterator[tuple[str, list[PaperFigure]]]:

@@ -106,11 +106,15 @@ def _domains(rows: Sequence[Row]) -> str:
 
 def _measured_values(row: Row) -> list[float]:
     best = row.measured
-    return [value / MB for value in best.efficiency_values] if best else []
+    if best:
+        return [value / MB for value in best.efficiency_values]
+    return []
 
 
 def _estimated_values(row: Row) -> list[float]:
-    return [value / MB for value in row.estimates[0].efficiency_values] if row.estimates else []
+    if row.estimates:
+        return [value / MB for value in row.estimates[0].efficiency_values]
+    return []
 
 
 def _label(row: Row, several: bool) -> str:
@@ -122,7 +126,9 @@ def _label(row: Row, several: bool) -> str:
         text += f", disk cache {row.experiment.cache.disk}"
     if row.flush not in (None, "unknown"):
         text += f", flush {row.flush}" + (", not durable" if row.durable is False else "")
-    return f"{row.campaign}: {text}" if several else text
+    if several:
+        return f"{row.campaign}: {text}"
+    return text
 
 
 _Panel = list[tuple[Row, Sequence[float]]]
@@ -155,7 +161,9 @@ def _draw(report: Report, wanted: _Figure, look: Look) -> Drawing:
             axis.set_xlim(left=0)
         if stamped:
             stamp(axis, stamped, 0.5 * width)
-    scale = ", logarithmic scale" if logarithmic else ""
+    scale = ""
+    if logarithmic:
+        scale = ", logarithmic scale"
     axes[-1].set_xlabel(textwrap.fill(wanted.axis + scale, int(0.5 * width / 0.066)), fontsize=8)
     count = sum(map(len, labels.values()))
     description = (
@@ -205,7 +213,9 @@ def _draw_rows(
     heights = {label: index for index, label in enumerate(reversed(list(labels)))}
     for row, values in rows:
         # The two cache states of one pattern share a line, a little apart.
-        apart = 0.16 if row.cache.buffer == "on" else -0.16
+        apart = -0.16
+        if row.cache.buffer == "on":
+            apart = 0.16
         _marks(axis, heights[_label(row, several)] + apart, values, row, wanted.hollow(row))
     texts = [labels[label] for label in heights]
     axis.set_yticks(list(heights.values()), texts, fontsize=7, parse_math=False)

@@ -79,10 +79,14 @@ def drawn(
     found = {}
     for domain in domains:
         mine = [trace for trace in traces if trace.domain == domain]
-        suffix = f"-{domain}" if len(domains) > 1 else ""
+        suffix = ""
+        if len(domains) > 1:
+            suffix = f"-{domain}"
         label = f"Power of the {domain} (W)"
         for number, one in enumerate(_over_time(mine, label, stamped, look), 1):
-            part = "" if number == 1 else f"-{number}"
+            part = ""
+            if number != 1:
+                part = f"-{number}"
             found[f"power-over-time{suffix}{part}"] = one
         found[f"power-over-normalized-time{suffix}"] = _over_share(mine, label, stamped, look)
         found[f"power-readings{suffix}"] = _boxes(mine, label, stamped, look)
@@ -96,7 +100,9 @@ def _traces(campaign: Campaign, cells: Sequence[Cell], readings: Readings) -> It
         cell = cell_of.get((run.experiment.id, phase.name))
         if cell is not None:
             runs.append((run, phase, cell))
-    series = _widest_series(readings(campaign)) if runs else []
+    series = []
+    if runs:
+        series = _widest_series(readings(campaign))
     if not series:
         return
     domain = series[0].key[0]
@@ -180,7 +186,9 @@ def _line(trace: Trace) -> tuple[list[float], list[float]]:
     """The points of a line; broken if readings are missing for much longer than usual."""
     times_s, watts = _thinned(trace)
     steps = [after - before for before, after in pairwise(times_s)]
-    longest_s = _GAP * statistics.median(steps) if steps else 0.0
+    longest_s = 0.0
+    if steps:
+        longest_s = _GAP * statistics.median(steps)
     for place in range(len(steps), 0, -1):
         if steps[place - 1] > longest_s:
             times_s.insert(place, times_s[place])
@@ -347,7 +355,9 @@ def _boxes(traces: Sequence[Trace], label: str, stamped: str, look: Look) -> Dra
 def _box(watts: Sequence[float]) -> dict[str, float]:
     """The statistics of a box of readings."""
     ordered = sorted(watts)
-    cuts = statistics.quantiles(ordered, n=100, method="inclusive") if len(ordered) > 1 else None
+    cuts = None
+    if len(ordered) > 1:
+        cuts = statistics.quantiles(ordered, n=100, method="inclusive")
     at = (lambda p: cuts[p - 1]) if cuts else (lambda p: ordered[0])
     return {
         "med": at(50),
@@ -381,7 +391,9 @@ def _columns(width_inches: float) -> int:
 
 def _set_title(panel: "Axes", title: str, figure: "Figure") -> None:
     grid = panel.get_gridspec()
-    columns = grid.ncols if grid is not None else 1
+    columns = 1
+    if grid is not None:
+        columns = grid.ncols
     characters = int(16 * figure.get_size_inches()[0] / columns)
     panel.set_title(textwrap.fill(foreign(title), characters), fontsize=7)
 
@@ -450,7 +462,9 @@ def processors(
                 place = (machine, campaign.machine.drive_name)
                 series.setdefault(place, []).append((_run_label(run), taken))
         if series:
-            file = "cpu-use" if name == "use" else "cpu-frequency"
+            file = "cpu-frequency"
+            if name == "use":
+                file = "cpu-use"
             found[file] = _of_processors(series, name, label, scale, stamped, look)
     return found
 
@@ -479,7 +493,9 @@ def _of_processors(
     for panel, ((place, kind), mine) in zip(panels, shown.items(), strict=False):
         _set_title(panel, f"{' '.join(place)}: {kind}, {len(mine)} runs", figure)
         for number, one in enumerate(mine):
-            values = one.use if name == "use" else one.frequency_hz
+            values = one.frequency_hz
+            if name == "use":
+                values = one.use
             points = [
                 (t, v * scale) for t, v in zip(one.times_s, values, strict=True) if v is not None
             ]

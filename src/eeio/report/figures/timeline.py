@@ -59,7 +59,9 @@ def drawing(
         if of_operation := [event for event in events if event.operation == operation]:
             by_operation[operation] = of_operation
     labels = [*by_operation, *map(foreign, power)]
-    rows = 2 if power else 1
+    rows = 1
+    if power:
+        rows = 2
     figure = sheet(_WIDTH_INCHES, 2.6 * rows + 0.2, labels)
     axes = figure.subplots(rows, 1, sharex=True, squeeze=False)[:, 0]
     _draw_bandwidth(axes[0], by_operation, first_s, last_s)

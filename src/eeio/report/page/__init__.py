@@ -103,7 +103,9 @@ def _drawing(plot: Plot) -> Markup:
 
 def _row(page: Page, place: int, several: bool) -> _Row:
     line = page.lines[place]
-    campaign = line.row.campaign if several else ""
+    campaign = ""
+    if several:
+        campaign = line.row.campaign
     return _Row(line.name, line.more, campaign, reasons(page, line), cells(page, line))
 
 

@@ -96,7 +96,9 @@ def answer(page: Page) -> list[Part]:
             *_power(page),
         ]
     best, worst = ranked[0], ranked[-1]
-    past = " past the page cache" if direct else ""
+    past = ""
+    if direct:
+        past = " past the page cache"
     parts = [Part(f"Moving 1 GB{past} costs "), *_cost(best)]
     if best is worst:
         parts += [Part(f" ({best[1].full_name}), the only experiment that may be ranked.")]
@@ -128,7 +130,9 @@ def _limit(figures: DomainFigures) -> Part | None:
     relative = figures["uncertainty_relative"]
     if relative is None:
         return None
-    kind = "unsure" if relative.median > _DOUBTFUL_ABOVE else ""
+    kind = ""
+    if relative.median > _DOUBTFUL_ABOVE:
+        kind = "unsure"
     return Part(f"±{percent(relative.median)} %", kind)
 
 
@@ -153,7 +157,9 @@ def _power(page: Page) -> list[Part]:
     parts = [Part(f" The {domain} draws ")]
     if idle:
         parts += [Part(f"{_range(idle)} W", "strong"), Part(" idle and ")]
-    return [*parts, Part(f"{_range(busy)} W"), Part(" during I/O.")] if busy else []
+    if busy:
+        return [*parts, Part(f"{_range(busy)} W"), Part(" during I/O.")]
+    return []
 
 
 def _idle(page: Page) -> list[float]:
@@ -167,7 +173,9 @@ def _idle(page: Page) -> list[float]:
 
 def _range(values: Sequence[float]) -> str:
     low, high = page_number(min(values)), page_number(max(values))
-    return low if low == high else f"{low} to {high}"
+    if low == high:
+        return low
+    return f"{low} to {high}"
 
 
 def _why(page: Page) -> list[Part]:
@@ -185,7 +193,9 @@ def _why_not_ranked(page: Page) -> list[Part]:
     ]
     if not found:
         return [Part("No experiment has both bandwidth and energy.")]
-    others = f" ({len(found) - 1} more are left out; the table shows why)" if len(found) > 1 else ""
+    others = ""
+    if len(found) > 1:
+        others = f" ({len(found) - 1} more are left out; the table shows why)"
     return [Part(f"{found[0]}{others}.")]
 
 
@@ -207,7 +217,9 @@ def tiles(page: Page) -> list[Tile]:
 def _measured_tiles(page: Page) -> list[Tile]:
     assert page.key is not None
     ranked, direct = _ranked(page)
-    of = "direct I/O" if direct else "I/O"
+    of = "I/O"
+    if direct:
+        of = "direct I/O"
     found = []
     for title, place in ((f"Best ranked {of}", 0), (f"Worst ranked {of}", -1)):
         found.append(_efficiency_tile(title, ranked[place]) if ranked else _none(title))
@@ -240,7 +252,9 @@ def _efficiency_tile(title: str, of: _Of) -> Tile:
     place, _, figures = of
     efficiency, cost = figures["efficiency_bytes_per_j"], figures["energy_j_per_gb"]
     assert efficiency is not None
-    below = [] if cost is None else [Part(f"{page_number(cost.median)} J/GB ")]
+    below = []
+    if cost is not None:
+        below = [Part(f"{page_number(cost.median)} J/GB ")]
     limit = _limit(figures)
     below.append(limit or Part("the meter states no uncertainty"))
     return Tile(title, page_number(efficiency.median / MB), "MB/J", tuple(below), place)
@@ -256,7 +270,9 @@ def _idle_parts(page: Page) -> tuple[Part, ...]:
         and reading.energy_j
         and reading.power_w is not None
     ]
-    text = f"±{page_number(max(limits))} W" if limits else "the meter states no uncertainty"
+    text = "the meter states no uncertainty"
+    if limits:
+        text = f"±{page_number(max(limits))} W"
     return (Part(f"{text}, before the runs"),)
 
 
@@ -316,8 +332,12 @@ def _estimated_tiles(page: Page) -> list[Tile]:
     per_gb = [cost.median for f in figures if (cost := f["energy_j_per_gb"]) is not None]
     limits = [of for f in figures if (of := f["uncertainty_relative"]) is not None]
     idle = _idle(page)
-    value = f"{page_number(min(per_gb))}–{page_number(max(per_gb))}" if per_gb else "none"
-    unit = "J" if per_gb else ""
+    value = "none"
+    if per_gb:
+        value = f"{page_number(min(per_gb))}–{page_number(max(per_gb))}"
+    unit = ""
+    if per_gb:
+        unit = "J"
     return [
         Tile("ESTIMATE: J per GB, modelled", value, unit, (_band(limits),), kind="estimate"),
         Tile(

@@ -28,7 +28,9 @@ def _bar(one: Bench, name: str, factor: float, unit: str) -> Bar:
     if of is None:
         return Bar(one.label, "not measured")
     median, low, high = (value / factor for value in (of.median, of.q1, of.q3))
-    interval = None if low == high else (low, high)
+    interval = None
+    if low != high:
+        interval = (low, high)
     text = f"{page_number(median)} {unit}"
     if interval is not None:
         text = f"{page_number(median)} [{page_number(low)} – {page_number(high)}] {unit}"

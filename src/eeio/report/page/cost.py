@@ -48,7 +48,9 @@ def _over_duty(
     series = [Line(cost.system, _values(cost.by_duty, answer)) for cost in costs]
     if not all(map(attrgetter("points"), series)):
         return
-    equal = _equal(series) if len(series) == 2 else []
+    equal = []
+    if len(series) == 2:
+        equal = _equal(series)
     upright = [(duty, f"equal: {_percent(duty)}") for duty in equal]
     for duty in dict.fromkeys(cost.inputs.duty for cost in costs):
         if duty is not None and duty >= _TICKS[0]:

@@ -77,7 +77,9 @@ def forest_mark(change: "Change", span: float) -> Markup:
 
 def change_text(change: "Change") -> str:
     """`+5.2 %`."""
-    return NONE if change.ratio is None else f"{100 * (change.ratio - 1):+.1f} %"
+    if change.ratio is None:
+        return NONE
+    return f"{100 * (change.ratio - 1):+.1f} %"
 
 
 def interval_text(change: "Change") -> str:
@@ -111,7 +113,9 @@ def delta_charts(changes: "Changes", stamp: str = "") -> list[Panel]:
         text = f"{change_text(change)}, {one.verdict}"
         is_sure = one.verdict in ("better", "worse")
         rows.append(Difference(label, text, change.ratio - 1, interval, is_sure))
-    each = -(-len(rows) // _PANELS) if rows else 1
+    each = 1
+    if rows:
+        each = -(-len(rows) // _PANELS)
     return [
         forest(f"Change of {name}", rows[first : first + each], span, stamp)
         for first in range(0, len(rows), each)

@@ -83,7 +83,9 @@ def _harmless(body: Any) -> Any:
         return {key: _harmless(value) for key, value in body.items()}
     if isinstance(body, list | tuple):
         # Most lists are of numbers, and long.
-        return body if body and type(body[0]) in (int, float) else [_harmless(v) for v in body]
+        if body and type(body[0]) in (int, float):
+            return body
+        return [_harmless(v) for v in body]
     return body
 
 
@@ -104,5 +106,7 @@ def _add(name: str, parts: dict[str, str]) -> None:
         _add(imported, parts)
     exported = ", ".join(word for _, word in _EXPORT.findall(text))
     body = _EXPORT.sub(r"\1", _IMPORT.sub(r"const { \1 } = \2_module;", text))
-    returned = f"return {{ {exported} }};\n" if exported else ""
+    returned = ""
+    if exported:
+        returned = f"return {{ {exported} }};\n"
     parts[name] = f"// {name}.mjs\nconst {name}_module = (() => {{\n{body}{returned}}})();\n"

@@ -31,8 +31,12 @@ def _panel(found: Fleet, metric: str, ratios: list[tuple[float, str]], stamp: st
     last = len(ratios)
     ticks = tuple((float(n), str(n)) for n in dict.fromkeys((1, -(-last // 2), last)))
     axes = Axes(f"{metric}: difference (%)", "Nodes, in order of the difference", ticks, rule=0.0)
-    more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
-    note = f"Outliers: {', '.join(named[:_NAMED])}{more}." if named else "No outlier."
+    more = ""
+    if len(named) > _NAMED:
+        more = f" and {len(named) - _NAMED} more"
+    note = "No outlier."
+    if named:
+        note = f"Outliers: {', '.join(named[:_NAMED])}{more}."
     title = f"{metric} of {len(ratios)} nodes, against the median of their kind"
     return lines(title, series, axes, note, stamp)
 

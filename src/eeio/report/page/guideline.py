@@ -40,7 +40,9 @@ class _Row:
 def render(guideline: Guideline, quick: Sequence[str]) -> str:
     """The page as text; `quick` are the campaigns that are no measurement."""
     found = points(guideline)
-    stamp = "QUICK" if quick else ""
+    stamp = ""
+    if quick:
+        stamp = "QUICK"
     ts, lp = guideline.traditional.name, guideline.low_power.name
     return document(
         "guideline.html.j2",
@@ -75,7 +77,9 @@ def _tiles(guideline: Guideline) -> list[Tile]:
         return []
     ts, lp = guideline.traditional.name, guideline.low_power.name
     fractional = guideline.deployments[0]
-    kind = "invalid" if guideline.saves is False else ""
+    kind = ""
+    if guideline.saves is False:
+        kind = "invalid"
     found = [
         _tile(f"{lp} for one {ts}", guideline.ratio, "servers", "the same bandwidth"),
         _tile("Power", fractional.power_change, "%", _SAVES[guideline.saves], kind, share=True),

@@ -51,7 +51,9 @@ class Page:
     def key(self) -> Key | None:
         """The power domain that the page opens with: the widest that was measured and ranks
         something, else the widest that was measured, else the estimate."""
-        return self.keys[0] if self.keys else None
+        if self.keys:
+            return self.keys[0]
+        return None
 
     @property
     def estimated(self) -> bool:
@@ -105,7 +107,9 @@ class Page:
     def common_reason(self) -> str | None:
         """Why no line has power, where it is the same for all."""
         reasons = {why_no_power(line.row, self.key) for line in self.lines}
-        return reasons.pop() if len(reasons) == 1 else None
+        if len(reasons) == 1:
+            return reasons.pop()
+        return None
 
 
 def figures_of(row: Row, key: Key | None) -> DomainFigures | None:
@@ -148,7 +152,9 @@ _IN_NAME = ("Operation", "Spatiality", "Request")
 
 
 def _size(row: Row) -> str:
-    return NONE if row.request_size_bytes is None else format_size(row.request_size_bytes)
+    if row.request_size_bytes is None:
+        return NONE
+    return format_size(row.request_size_bytes)
 
 
 def _varies(levels: Sequence[tuple[str, ...]], place: int) -> bool:
@@ -169,7 +175,9 @@ def page_of(report: Report) -> Page:
         name = _name(row)
         further = [(names[place], of_row[place]) for place in varying]
         more = [_reported(factor, of) for factor, of in further if of not in (NONE, name)]
-        full_name = " · ".join((name, *row.details)) if count[name] > 1 else name
+        full_name = name
+        if count[name] > 1:
+            full_name = " · ".join((name, *row.details))
         place = campaigns[row.campaign]
         lines.append(Line(row, place, name, ", ".join(more), of_row, full_name))
     key = next(iter(keys), None)
@@ -186,7 +194,9 @@ def _reported(factor: str, level: str) -> str:
     """A level as shown below a name: `buffer cache off`, but `fio` and `device`."""
     if factor in ("Tool", "Target"):
         return level
-    return f"{factor.lower()} {level}" if factor != "Level" else f"{level} level"
+    if factor != "Level":
+        return f"{factor.lower()} {level}"
+    return f"{level} level"
 
 
 def _order(line: Line, key: Key | None) -> tuple[int, float]:
@@ -297,11 +307,15 @@ def _domain(figures: DomainFigures | None) -> dict[str, Any] | None:
 
 def shortened(value: float | None) -> float | None:
     """Five digits."""
-    return None if value is None else float(f"{value:.5g}")
+    if value is None:
+        return None
+    return float(f"{value:.5g}")
 
 
 def middle(figures: Quartiles | None, unit: float = 1.0) -> float | None:
-    return None if figures is None else shortened(figures.median / unit)
+    if figures is None:
+        return None
+    return shortened(figures.median / unit)
 
 
 def spread(figures: Quartiles | None, unit: float = 1.0) -> list[float | None] | None:

@@ -159,13 +159,19 @@ class _Area:
     is_x_logarithmic: bool
 
     def across(self, x: float) -> float:
-        place = log10(x) if self.is_x_logarithmic else x
+        place = x
+        if self.is_x_logarithmic:
+            place = log10(x)
         span = self.right - self.left
-        share = (place - self.left) / span if span else 0.5
+        share = 0.5
+        if span:
+            share = (place - self.left) / span
         return _LEFT + share * (_WIDTH - _LEFT - _RIGHT)
 
     def up(self, y: float) -> float:
-        height = log10(y) if self.is_logarithmic else y
+        height = y
+        if self.is_logarithmic:
+            height = log10(y)
         return _TOP + (self.high - height) / (self.high - self.low) * _PLOT_HEIGHT
 
     def ticks(self) -> list[float]:
@@ -257,7 +263,9 @@ def forest(title: str, rows: Sequence[Difference], span: float, stamp: str = "")
         if row.interval is not None:
             low, high = map(at, row.interval)
             pieces.append(_path("whisker", f"M{low:.1f} {top + 36}H{high:.1f}"))
-        kind = "dot s0" if row.is_sure else "dot hollow"
+        kind = "dot hollow"
+        if row.is_sure:
+            kind = "dot s0"
         pieces.append(
             Markup('<circle class="{}" cx="{:.1f}" cy="{}" r="4.5"/>').format(
                 kind, at(row.change), top + 36
@@ -336,8 +344,6 @@ def _cut(label: str, width: float) -> str:
     characters = max(12, int(width / _LETTER))
     if len(label) <= characters:
         return label
-    return (
-        textwrap.shorten(label, characters, placeholder="…")
-        if " " in label[:characters]
-        else (f"{label[: characters - 1]}…")
-    )
+    if " " in label[:characters]:
+        return textwrap.shorten(label, characters, placeholder="…")
+    return f"{label[: characters - 1]}…"

@@ -26,7 +26,9 @@ def repetitions(page: Page, power: Power | None) -> list[list[dict[str, Any]]]:
     runs = [campaign.runs_by_experiment() for campaign in campaigns]
     series = [by_key(power(campaign)) if power else {} for campaign in campaigns]
     count = sum(len(campaign.runs) for campaign in campaigns)
-    points = _FEWER_POINTS if count > _MANY_RUNS else _POINTS
+    points = _POINTS
+    if count > _MANY_RUNS:
+        points = _FEWER_POINTS
     of_lines = []
     for line in page.lines:
         assert line.row.experiment is not None
@@ -72,7 +74,9 @@ def _without_none(body: Mapping[str, Any]) -> dict[str, Any]:
 def _end_s(phase: Phase) -> float:
     durable = phase.until_durable
     assert phase.end_s is not None
-    return phase.end_s if durable is None else max(durable.end_s, phase.end_s)
+    if durable is None:
+        return phase.end_s
+    return max(durable.end_s, phase.end_s)
 
 
 def _steps(
@@ -114,11 +118,15 @@ def _repetition(page: Page, run: Run, phase: Phase | None) -> dict[str, Any]:
 
 def _ms(phase: Phase, name: str) -> float | None:
     value = phase.metrics.get(f"latency_{name}_s")
-    return None if value is None else value * 1e3
+    if value is None:
+        return None
+    return value * 1e3
 
 
 def _in(value: float | None, unit: float) -> float | None:
-    return None if value is None else shortened(value / unit)
+    if value is None:
+        return None
+    return shortened(value / unit)
 
 
 def _reading(observation: Observation) -> dict[str, Any] | None:

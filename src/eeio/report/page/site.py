@@ -158,11 +158,17 @@ def _line(
     drive = campaign.machine.drive_name
     price = prices.get(drive)
     why = _why_not_ranked(bundle, row, figures)
-    efficiency = None if figures is None else figures["efficiency_bytes_per_j"]
+    efficiency = None
+    if figures is not None:
+        efficiency = figures["efficiency_bytes_per_j"]
     assert row.experiment is not None
-    size = None if row.request_size_bytes is None else format_size(row.request_size_bytes)
+    size = None
+    if row.request_size_bytes is not None:
+        size = format_size(row.request_size_bytes)
     cache = {"on": "page cache", "off": "direct I/O"}.get(row.cache.buffer or "")
-    flush = None if row.flush is None else f"flush {row.flush}"
+    flush = None
+    if row.flush is not None:
+        flush = f"flush {row.flush}"
     load = load_of(dict(row.experiment.arguments))
     cells = [column.cell(row, figures) for column in shown]
     if prices:
@@ -195,7 +201,9 @@ def _why_not_ranked(bundle: Bundle, row: Row, figures: DomainFigures | None) -> 
         return figures.ranked_reason
     if figures["efficiency_bytes_per_j"] is None:
         return figures.reason or "it has no MB/J"
-    return "the bundle is not publishable" if bundle.why_not else None
+    if bundle.why_not:
+        return "the bundle is not publishable"
+    return None
 
 
 def _group(figures: DomainFigures | None, why: str | None) -> tuple[int, str]:

@@ -52,7 +52,9 @@ def still(page: Page) -> Markup:
     description = (
         f"Bandwidth (MB/s) against power (W), {domain_label(page.key)}: {len(points)} marks"
     )
-    draw = _mark if len(points) <= _MANY else _bare_mark
+    draw = _bare_mark
+    if len(points) <= _MANY:
+        draw = _mark
     parts = [
         _FRAME.opening(description),
         *_FRAME.axes(
@@ -127,8 +129,10 @@ _OTHER = "M0 -6L6 0L0 6L-6 0z"
 def _kinds(point: _Point, estimate: bool) -> str:
     """Classes of the style."""
     kinds = ["mark", "buffered" if point.line.row.cache.buffer == "on" else "direct"]
-    kinds += ["estimate"] if estimate else []
-    kinds += ["other"] if point.line.campaign % 2 else []
+    if estimate:
+        kinds.append("estimate")
+    if point.line.campaign % 2:
+        kinds.append("other")
     return " ".join(kinds)
 
 

@@ -107,13 +107,17 @@ def _shown(cell: Cell) -> str | list[str] | None:
     """The text of a cell, with what is small below it; None for a number that is missing."""
     if cell.small:
         return [cell.text, cell.small]
-    return None if cell.text == NONE else cell.text
+    if cell.text == NONE:
+        return None
+    return cell.text
 
 
 def reasons(page: Page, line: Line) -> str:
     """Why a line has no figures, where not all have the same reason."""
     why = why_no_power(line.row, page.key)
-    return "" if why is None or why == page.common_reason else why
+    if why is None or why == page.common_reason:
+        return ""
+    return why
 
 
 def _why_not_ranked(_: Row, figures: DomainFigures | None) -> Cell:
@@ -129,14 +133,21 @@ def _column(metric: Metric) -> Column:
         found = row.figure(metric, figures)
         if found is None:
             return Cell(NONE)
-        small = [_range(found, metric.unit)] if metric.spread else []
+        small = []
+        if metric.spread:
+            small = [_range(found, metric.unit)]
         kind = ""
         if metric.of_domain and figures is not None:
             mark = MARKS.get(figures.energy_kind, "")
-            small += [_limit(figures)] if metric.key in ("energy_j", "energy_j_per_gb") else []
+            if metric.key in ("energy_j", "energy_j_per_gb"):
+                small.append(_limit(figures))
             small.append(", ".join(_remarks(metric, row, figures, mark)))
-            kind = "estimate" if mark else ""
-        text = f"±{page_number(100 * found.median)} %" if metric.is_share else None
+            kind = ""
+            if mark:
+                kind = "estimate"
+        text = None
+        if metric.is_share:
+            text = f"±{page_number(100 * found.median)} %"
         return Cell(
             text or page_number(found.median / metric.unit), " ".join(filter(None, small)), kind
         )
@@ -149,12 +160,16 @@ def _column(metric: Metric) -> Column:
 def _range(figures: Quartiles, unit: float) -> str:
     low, high = page_number(figures.q1 / unit), page_number(figures.q3 / unit)
     # One repetition has no range.
-    return "" if low == high else f"{low}–{high}"
+    if low == high:
+        return ""
+    return f"{low}–{high}"
 
 
 def _limit(figures: DomainFigures) -> str:
     relative = figures["uncertainty_relative"]
-    return "" if relative is None else f"±{page_number(100 * relative.median)} %"
+    if relative is None:
+        return ""
+    return f"±{page_number(100 * relative.median)} %"
 
 
 def _remarks(metric: Metric, row: Row, figures: DomainFigures, mark: str) -> list[str]:

@@ -67,7 +67,9 @@ FIGURES = (*_METRICS, PARENT)
 
 def _read(phase: Phase, name: str) -> float | None:
     if name == PARENT:
-        return phase.bandwidth_bytes_per_s if phase.name == "write" else None
+        if phase.name == "write":
+            return phase.bandwidth_bytes_per_s
+        return None
     return phase.metrics.get(_METRICS[name])
 
 
@@ -188,7 +190,9 @@ class VariantCell:
 
     def mean(self, name: str) -> float | None:
         spread = self.spread(name)
-        return None if spread is None else spread.mean
+        if spread is None:
+            return None
+        return spread.mean
 
     @property
     def reasons(self) -> dict[str, str]:
@@ -250,7 +254,9 @@ def figure_of_merit(run: Run) -> float | None:
         return None
     found = _read(phase, THE_FIGURE[phase.name])
     # One thread has no children.
-    return _read(phase, PARENT) if found is None else found
+    if found is None:
+        return _read(phase, PARENT)
+    return found
 
 
 def cells_of(campaign: Campaign) -> list[VariantCell]:
@@ -260,7 +266,9 @@ def cells_of(campaign: Campaign) -> list[VariantCell]:
     if not varied:
         return []
     protocol = campaign.design.protocol
-    half_width = protocol.study.half_width if protocol.study else None
+    half_width = None
+    if protocol.study:
+        half_width = protocol.study.half_width
     runs = campaign.runs_by_experiment()
     found = [
         _cell(campaign, planned, runs.get(planned.experiment.id, []), half_width)
@@ -298,8 +306,12 @@ def _cell(
     phases = [phase for run in runs if (phase := measured_phase(run)) is not None]
     notes = list(chain.from_iterable(run.notes for run in runs))
     figures = _figures(phases, notes)
-    of_tool = "write" if experiment.tool == "iozone" else "create"
-    kind = phases[0].name if phases else of_tool
+    of_tool = "create"
+    if experiment.tool == "iozone":
+        of_tool = "write"
+    kind = of_tool
+    if phases:
+        kind = phases[0].name
     main = known(figures[THE_FIGURE[kind]])
     ratios = [p.metrics["model_ratio"] for p in phases if "model_ratio" in p.metrics]
     return VariantCell(
@@ -395,7 +407,9 @@ def _of_meter(
 
 
 def _mean(values: Sequence[float]) -> float | None:
-    return statistics.fmean(values) if values else None
+    if values:
+        return statistics.fmean(values)
+    return None
 
 
 def _compared(cell: VariantCell, every: Sequence[VariantCell]) -> VariantCell:
@@ -422,7 +436,9 @@ def _compared(cell: VariantCell, every: Sequence[VariantCell]) -> VariantCell:
 
 def _ratio(cell: VariantCell, other: VariantCell | None, name: str) -> float | None:
     mine, theirs = cell.mean(name), other.mean(name) if other else None
-    return mine / theirs if mine is not None and theirs else None
+    if mine is not None and theirs:
+        return mine / theirs
+    return None
 
 
 def workload_label(cell: VariantCell) -> str:

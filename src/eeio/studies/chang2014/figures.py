@@ -71,7 +71,9 @@ def _rows(phase: str) -> list[_Row]:
 def _of(name: str, unit: float = 1.0) -> Value:
     def value(cell: VariantCell) -> float | None:
         mean = cell.mean(name)
-        return None if mean is None else mean / unit
+        if mean is None:
+            return None
+        return mean / unit
 
     return value
 
@@ -121,12 +123,16 @@ def _shown(rows: Sequence[_Row], cells: Sequence[VariantCell], over_frequency: b
 def _heading(cell: VariantCell, several: bool) -> str:
     """The workload; with several campaigns also the campaign."""
     text = foreign(workload_label(cell))
-    return f"{foreign(cell.campaign)}\n{text}" if several else text
+    if several:
+        return f"{foreign(cell.campaign)}\n{text}"
+    return text
 
 
 def _draw_panel(panel: Axes, row: _Row, cells: Sequence[VariantCell], over_frequency: bool) -> None:
     label, value, spread = row
-    draw_values = _lines if over_frequency else _bars
+    draw_values = _bars
+    if over_frequency:
+        draw_values = _lines
     draw_values(panel, cells, value, spread)
     panel.tick_params(labelsize=7)
     panel.grid(axis="y", alpha=0.3)
@@ -183,7 +189,9 @@ def _bars(axis: Axes, cells: Sequence[VariantCell], value: Value, spread: str | 
 
 
 def _label(variant: str) -> str:
-    return "EXT4" if variant == BASELINE else foreign(variant).replace("_", "\n")
+    if variant == BASELINE:
+        return "EXT4"
+    return foreign(variant).replace("_", "\n")
 
 
 def _share(cell: VariantCell, spread: str | None, which: str) -> float:
@@ -191,5 +199,9 @@ def _share(cell: VariantCell, spread: str | None, which: str) -> float:
     if spread is None:
         return 0.0
     found = cell.spread(cell.figure if spread == "relative" else spread)
-    value = getattr(found, which) if found else None
-    return 0.0 if value is None else float(value)
+    value = None
+    if found:
+        value = getattr(found, which)
+    if value is None:
+        return 0.0
+    return float(value)

@@ -56,15 +56,21 @@ def compared(cells: Sequence[VariantCell]) -> tuple[PaperFigure, ...]:
 
 def _figure(campaign: str, figure: _Printed, cells: Sequence[VariantCell]) -> PaperFigure:
     same = [cell for cell in cells if _same(figure, cell)]
-    variant = "delayjc" if figure.delayjc else BASELINE
+    variant = BASELINE
+    if figure.delayjc:
+        variant = "delayjc"
     wanted = [cell for cell in same if cell.variant == variant]
     ours, remark = None, _why(figure, same, wanted)
     best = _best_over_ext4(wanted) if figure.delayjc else _fastest(wanted)
     if best is not None:
         ours, cell = best
-        at = f"{cell.frequency_hz / 1e9:g} GHz, " if cell.frequency_hz else "frequency as found, "
+        at = "frequency as found, "
+        if cell.frequency_hz:
+            at = f"{cell.frequency_hz / 1e9:g} GHz, "
         remark = f"{at}n {cell.n}"
-    compared = "delayJC over EXT4" if figure.delayjc else "speedup of EXT4"
+    compared = "speedup of EXT4"
+    if figure.delayjc:
+        compared = "delayJC over EXT4"
     return PaperFigure(
         campaign=campaign,
         topic="the journal",
@@ -119,7 +125,9 @@ def _same(one: _Printed, cell: VariantCell) -> bool:
 def _each_file_bytes(experiment: Experiment) -> int | None:
     """Of a thread: the factor is the sum over all of them."""
     size = dict(experiment.arguments).get("file_size")
-    return None if size is None else parse_size(size) // experiment.processes
+    if size is None:
+        return None
+    return parse_size(size) // experiment.processes
 
 
 def _why(one: _Printed, same: Sequence[VariantCell], wanted: Sequence[VariantCell]) -> str:

@@ -75,7 +75,9 @@ def _table(title: str, phase: str, cells: Sequence[VariantCell]) -> Table:
             ("Files/s", CREATES, 1.0),
         )
     )
-    per_joule = "MB/J" if phase == "write" else "J/file"
+    per_joule = "J/file"
+    if phase == "write":
+        per_joule = "MB/J"
     header = (
         *(("Campaign",) if several else ()),
         "Workload",
@@ -132,7 +134,9 @@ def _count(cell: VariantCell) -> str:
     text = str(cell.n)
     if cell.invalid_runs:
         text += f" ({cell.invalid_runs} invalid)"
-    return text if cell.converged is not False else f"{text}, not converged"
+    if cell.converged is not False:
+        return text
+    return f"{text}, not converged"
 
 
 def _commits(cell: VariantCell) -> str:
@@ -147,14 +151,18 @@ def _classes(cell: VariantCell) -> str:
         cell.mean(f"threads_{kind}")
         for kind in ("not_blocked", "fully_blocked", "partly_blocked", "ended_inside")
     ]
-    return "/".join(plain(mean) for mean in means) if means[0] is not None else NONE
+    if means[0] is not None:
+        return "/".join(plain(mean) for mean in means)
+    return NONE
 
 
 def _energy(cell: VariantCell) -> str:
     for energy in sorted(cell.energy, key=lambda energy: energy.kind in MARKS):
         value = energy.joules_per_file
         if cell.phase != "create":
-            value = None if energy.bytes_per_j is None else energy.bytes_per_j / MB
+            value = None
+            if energy.bytes_per_j is not None:
+                value = energy.bytes_per_j / MB
         if value is not None:
             return f"{mark(energy.kind)}{number(value)}"
     return NONE

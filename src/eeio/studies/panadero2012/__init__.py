@@ -21,7 +21,9 @@ def _references(campaigns: "Sequence[Campaign]", form: str) -> "Document | None"
 
     cells = [cell for campaign in campaigns for cell in cells_of(campaign)]
     found = references(cells)
-    return document(found) if found else None
+    if found:
+        return document(found)
+    return None
 
 
 _PRINTED = (
@@ -52,7 +54,9 @@ def _remark(item: "Reference", percent: float | None) -> str:
         return next((reason for reason in reasons if reason), "not measured")
     factors = item.application.factors
     remark = f"{factors['phase']} {factors['arguments']}".strip()
-    return f"{remark}; reference differs in {', '.join(item.differs)}" if item.differs else remark
+    if item.differs:
+        return f"{remark}; reference differs in {', '.join(item.differs)}"
+    return remark
 
 
 def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:

@@ -230,7 +230,9 @@ def _phase(item: Reference) -> str:
 
 def _share(item: Reference, metric: str) -> str:
     away = item.deviation_percent(metric)
-    return "not measured" if away is None else f"{percent(1 + away / 100)} % of the reference"
+    if away is None:
+        return "not measured"
+    return f"{percent(1 + away / 100)} % of the reference"
 
 
 def lines_of(cells: Sequence[Cell], name: Callable[[Cell], str]) -> list[Line]:

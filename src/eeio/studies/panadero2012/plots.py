@@ -79,8 +79,11 @@ def _library(cell: Cell) -> str:
 
 
 def _plot(name: str, title: str, campaign: str, made: "Callable[[str, Look], Drawing]") -> Plot:
-    full = f"{title}, {campaign}" if campaign else title
-    name = f"{name}-{campaign}" if campaign else name
+    full = title
+    if campaign:
+        full = f"{title}, {campaign}"
+    if campaign:
+        name = f"{name}-{campaign}"
     return Plot(f"{name}.svg", full, drawing=partial(made, full))
 
 

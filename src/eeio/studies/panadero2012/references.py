@@ -40,7 +40,9 @@ class Reference:
     def deviation_percent(self, metric: str) -> float | None:
         """100 (measured / reference - 1) of the medians; None where one was not measured."""
         measured = self.application.known(metric)
-        reference = None if self.reference is None else self.reference.known(metric)
+        reference = None
+        if self.reference is not None:
+            reference = self.reference.known(metric)
         if measured is None or reference is None:
             return None
         return 100.0 * (measured / reference - 1.0)
@@ -130,7 +132,9 @@ def _distance(application: Cell, cell: Cell) -> tuple[Any, ...]:
 def _size_distance(wanted_bytes: int | None, found_bytes: int | None) -> float:
     """Octaves between two request sizes; an application without one size is near to all."""
     if wanted_bytes is None or found_bytes is None:
-        return 0.0 if wanted_bytes == found_bytes else 1.0
+        if wanted_bytes == found_bytes:
+            return 0.0
+        return 1.0
     return abs(math.log2(wanted_bytes / found_bytes))
 
 

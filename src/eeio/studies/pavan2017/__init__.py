@@ -31,7 +31,9 @@ def _figures(campaign: "Campaign") -> list[PaperFigure]:
     from eeio.comparison.cells import cells_of
 
     cells = cells_of(campaign)
-    kind = cells[0].factors["type"] if cells else "unknown"
+    kind = "unknown"
+    if cells:
+        kind = cells[0].factors["type"]
     figures = []
     for index, (what, ours, remark) in enumerate((_idle(campaign), _during_experiments(cells))):
         for of, *printed in TABLE_3:

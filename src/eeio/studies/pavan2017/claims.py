@@ -147,7 +147,9 @@ def _efficiency() -> list[Statement]:
         ("5-ssd-read", "section 5", "reads, at most", "SSD", "136"),
         ("0-efficiency", "abstract", "any, at most", "SSD", "136"),
     ):
-        bound = 4.21 if kind == "HDD" else 6.84
+        bound = 6.84
+        if kind == "HDD":
+            bound = 4.21
         remark = (
             f"{_DRAWN}; table 3 (means over all tests) allows {bound} times where the board is not "
             "faster than the PC"

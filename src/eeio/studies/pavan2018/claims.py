@@ -126,7 +126,9 @@ def replicate(sources: Sequence[Source]) -> Replication:
 def _unconfirmed(claim: Claim, most: Difference) -> Answer:
     """Of the largest difference, which the test does not confirm."""
     agrees = agreement(claim.printed, claim.decimals, most.percent)
-    verdict: Verdict = "no" if agrees is None else "partial"
+    verdict: Verdict = "partial"
+    if agrees is None:
+        verdict = "no"
     reason = f"the test does not confirm it (p = {most.p:.2g})"
     if most.percent <= 0:
         reason = "the direction is the other one"
@@ -182,7 +184,9 @@ def _value_answer(claim: Claim, data: Data) -> Answer:
 def summary(replication: Replication) -> str:
     """How many claims came out how."""
     counts = ", ".join(f"{replication.count(verdict)} {verdict}" for verdict in VERDICTS)
-    missing = f"; not in the data: {', '.join(replication.missing)}" if replication.missing else ""
+    missing = ""
+    if replication.missing:
+        missing = f"; not in the data: {', '.join(replication.missing)}"
     return (
         f"{len(replication.answers)} claims: {counts}; "
         f"{len(replication.cells)} experiments{missing}"
@@ -222,8 +226,12 @@ def document(replication: Replication) -> Document:
 def _row(answer: Answer) -> tuple[str, ...]:
     claim = answer.claim
     unit = claim.unit if claim.unit.startswith("%") else f" {claim.unit}"
-    value = "-" if answer.recomputed is None else f"{answer.recomputed:.{claim.decimals + 2}f}"
-    p = "-" if answer.p is None else f"{answer.p:.2g}"
+    value = "-"
+    if answer.recomputed is not None:
+        value = f"{answer.recomputed:.{claim.decimals + 2}f}"
+    p = "-"
+    if answer.p is not None:
+        p = f"{answer.p:.2g}"
     return (
         claim.id,
         claim.section,

@@ -43,7 +43,9 @@ APART = (
 
 def figures(campaign: Campaign) -> list[PaperFigure]:
     cells = cells_of(campaign)
-    kind = cells[0].factors["type"] if cells else "unknown"
+    kind = "unknown"
+    if cells:
+        kind = cells[0].factors["type"]
     return _rises(campaign, cells, kind) + [
         _figure(campaign.name, claim, cells)
         for claim in printed()
@@ -88,7 +90,9 @@ def _kinds(where: Mapping[str, Any]) -> tuple[str, ...]:
     device = where.get("device")
     if device is None:
         return ("HDD", "SSD")
-    names = [device] if isinstance(device, str) else device
+    names = device
+    if isinstance(device, str):
+        names = [device]
     return tuple(dict.fromkeys(name[:3] for name in names))
 
 
@@ -142,12 +146,15 @@ def _what(claim: Claim) -> str:
     where = claim.where
     kind = " ".join(str(where[name]) for name in ("spatiality", "operation") if name in where)
     rest = [kind or "all", *([where["size"]] if "size" in where else [])]
-    rest += [f"buffer {where['buffer']}"] if "buffer" in where else []
+    if "buffer" in where:
+        rest.append(f"buffer {where['buffer']}")
     return f"{compared}: {', '.join(rest)}"
 
 
 def _of(where: Mapping[str, Any]) -> str:
     device = where.get("device")
-    drives = device if isinstance(device, str) else ", ".join(device or ())
+    drives = device
+    if not isinstance(device, str):
+        drives = ", ".join(device or ())
     drives = drives or (f"{where['type']}s" if "type" in where else "all drives")
     return f"{where.get('machine', 'both machines')}, {drives}"

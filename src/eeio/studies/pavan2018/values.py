@@ -168,7 +168,9 @@ def _of_experiments(data: Data, name: Literal["duration_s", "bytes_moved"]) -> d
                 f"{format_size(experiment.request_size_bytes or 0)}, "
                 f"buffer {experiment.cache.buffer}"
             )
-            value = run.duration_s if name == "duration_s" else run.phases[0].bytes_moved
+            value: float | None = run.duration_s
+            if name != "duration_s":
+                value = run.phases[0].bytes_moved
             if value is not None:
                 found.setdefault(label, []).append(value)
     return {label: descriptive.median(values) for label, values in found.items()}
@@ -330,7 +332,9 @@ def _extreme(data: Data, machine: str, kind: str, best: bool) -> Cell:
         "size": _SMALL,
     }
     chosen = [cell for cell in data.cells if fits(cell, where)]
-    pick = max if best else min
+    pick = min
+    if best:
+        pick = max
     return pick(chosen, key=lambda cell: cell.median(BANDWIDTH))
 
 
@@ -371,14 +375,18 @@ def _read_gain(kind: str, spatiality: str) -> Callable[[Data], Value]:
 
     def gain(data: Data) -> Value:
         of_pc, of_mpsoc, ratio = _replacement(data, kind)
-        servers = round(ratio, 1) if kind == "SSD" else _PRINTED_SERVERS
+        servers = _PRINTED_SERVERS
+        if kind == "SSD":
+            servers = round(ratio, 1)
         best = Value(None)
         for size in (_LARGE,) if spatiality == "sequential" else (_SMALL, _LARGE):
             levels = {"operation": "read", "spatiality": spatiality, "size": size}
             ts = data.cell(machine=PC, device=of_pc.factors["device"], **levels)
             lp = data.cell(machine=MPSOC, device=of_mpsoc.factors["device"], **levels)
             test = mann_whitney(lp.values(BANDWIDTH), ts.values(BANDWIDTH))
-            share = lp.median(BANDWIDTH) / ts.median(BANDWIDTH) if test.significant else 1.0
+            share = 1.0
+            if test.significant:
+                share = lp.median(BANDWIDTH) / ts.median(BANDWIDTH)
             percent = 100 * (servers * share - 1)
             if best.value is None or percent > best.value:
                 remark = f"{servers:g} servers" + ("" if test.significant else ", no difference")
