@@ -271,7 +271,7 @@ def _save(machines: Mapping[str, File]) -> None:
     body = {
         "schema_version": SCHEMA_VERSION,
         "machines": {
-            name: [asdict(each) for each in known.calibrations] for name, known in machines.items()
+            name: list(map(asdict, known.calibrations)) for name, known in machines.items()
         },
         "delays": {
             name: {spec: asdict(each) for spec, each in known.delays.items()}

@@ -447,7 +447,7 @@ def _check_width(header: Sequence[str], rows: Sequence[tuple[int, Sequence[str]]
     width = max(k for k, cell in enumerate(header, start=1) if cell.strip())
     for number, cells in rows:
         more = [cell.strip() for cell in cells[width:]]
-        if any(_NUMBER.fullmatch(cell) for cell in more):
+        if any(map(_NUMBER.fullmatch, more)):
             raise PowerError(
                 f"line {number}: {len(cells)} cells under a header of {width}; if numbers have a "
                 "decimal comma, log them between semicolons; if not, name the columns by #1, #2"
@@ -463,7 +463,7 @@ def _has_decimal_comma(
         for key, k in places
         if key in UNITS and k < len(row)
     ]
-    with_comma = [cell for cell in cells if _COMMA_NUMBER.fullmatch(cell)]
+    with_comma = list(filter(_COMMA_NUMBER.fullmatch, cells))
     if not with_comma or any("." in cell for cell in cells):
         return False
     if len(with_comma) == len(cells) and all(map(_THOUSANDS.fullmatch, cells)):

@@ -245,7 +245,7 @@ def _unit_changes(
                 "window: did its unit change?",
                 error_j,
             )
-    others = [power_w for power_w in before_w if differs(power_w)]
+    others = list(filter(differs, before_w))
     if len(others) >= max(3.0, UNIT_SHARE * len(before_w)):
         yield Doubt(
             f"{channel.name}: {typical_w:g} W, and {statistics.median(others):g} W earlier: did "

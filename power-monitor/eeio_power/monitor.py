@@ -191,7 +191,7 @@ class PowerMonitor:
         self._sampler.stop()
         close_meters(self.meters)
         summary = {
-            "rates": [asdict(rates) for rates in self._sampler.rates()],
+            "rates": list(map(asdict, self._sampler.rates())),
             "errors": self._sampler.errors,
             "write_error": self._sampler.write_error,
         }

@@ -119,7 +119,7 @@ def load(path: Path) -> NodeRecording:
         body = inputs.read_json(path)
         if body["schema_version"] != SCHEMA_VERSION:
             raise ValueError(f"schema_version {body['schema_version']!r:.40}")
-        readings = tuple(_reading(fields) for fields in body["readings"])
+        readings = tuple(map(_reading, body["readings"]))
         duration_s = q.DURATION.checked(body["duration_s"], "duration_s")
         if duration_s == 0:
             raise LimitError("duration_s: 0, so that there is no power")

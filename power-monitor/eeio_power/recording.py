@@ -107,7 +107,7 @@ def to_json(recording: Recording) -> dict[str, Any]:
         "schema_version": SCHEMA_VERSION,
         "duration_s": recording.duration_s,
         "exit_code": recording.exit_code,
-        "readings": [reading_json(reading) for reading in recording.readings],
+        "readings": list(map(reading_json, recording.readings)),
     }
 
 

@@ -144,7 +144,7 @@ class LoadWatch:
             known.append((load, reading))
             known.sort(key=lambda item: item[0])
             del known[1:-1]
-        return doubted(reading, [doubt for doubt in doubts if doubt])
+        return doubted(reading, list(filter(None, doubts)))
 
 
 __all__ = ["MeterRates", "Sampler"]

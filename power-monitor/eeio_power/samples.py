@@ -245,7 +245,7 @@ def _averaged_over(channel: Channel, averages_s: float) -> Channel:
 
 def header_line(infos: Sequence[MeterInfo], monotonic_s: float, utc: str) -> str:
     """The first line of a samples file; the two times say when the sampler started."""
-    meters = [asdict(info) for info in infos]
+    meters = list(map(asdict, infos))
     for meter in meters:
         if not meter["calibrations"]:
             del meter["calibrations"]
@@ -378,7 +378,7 @@ def _parse_header(path: Path, line: str) -> list[MeterInfo]:
             "use the eeio that wrote it or a newer one"
         )
     try:
-        return [_info(meter) for meter in header["meters"]]
+        return list(map(_info, header["meters"]))
     except (KeyError, TypeError, ValueError, AttributeError, LimitError) as error:
         raise PowerError(f"{path}: the header's meters are damaged: {error!r:.200}") from error
 
@@ -387,8 +387,8 @@ def _info(body: Mapping[str, Any]) -> MeterInfo:
     info = MeterInfo(
         **{
             **body,
-            "channels": tuple(_channel(c) for c in body["channels"]),
-            "calibrations": tuple(calibration.read(c) for c in body.get("calibrations", ())),
+            "channels": tuple(map(_channel, body["channels"])),
+            "calibrations": tuple(map(calibration.read, body.get("calibrations", ()))),
         }
     )
     if not isinstance(info.name, str) or not isinstance(info.spec, str) or info.kind not in KINDS:
@@ -619,11 +619,7 @@ def _of_domain(meter: MeterSamples, domain: str, places: Sequence[int]) -> Domai
         least_s = _LEAST_BEAT * meter.info.period_s
     kept = _beats(meter.times_s, least_s)
     columns = [_watts(meter, place, kept) for place in places]
-    watts = (
-        columns[0]
-        if len(columns) == 1
-        else [math.fsum(values) for values in zip(*columns, strict=True)]
-    )
+    watts = columns[0] if len(columns) == 1 else list(map(math.fsum, zip(*columns, strict=True)))
     return DomainPower(domain, _at(meter.times_s, kept), watts)
 
 

@@ -105,7 +105,7 @@ class OutputFolder:
             "started_monotonic_s": start_s,
             "ended_monotonic_s": end_s,
             "started_utc_s": utc_s,
-            "stamps": [list(stamp) for stamp in self._stamps],
+            "stamps": list(map(list, self._stamps)),
         }
         (self.folder / "capture.json").write_text(json.dumps(body) + "\n", encoding="utf-8")
         kept = self.folder.with_name(name)
@@ -300,7 +300,7 @@ class Session:
             utc_s = time.time() - (time.monotonic() - trial.start_s)
             kept = output.keep(str(request["keep"]), self._factors, trial.start_s, end_s, utc_s)
             try:
-                body = reported([str(argument) for argument in request["tell"]], kept)
+                body = reported(list(map(str, request["tell"])), kept)
                 for key in OF_COMMAND:
                     if key in body:
                         answer[key] = body.pop(key)

@@ -171,7 +171,7 @@ def named(
     sensors: Sequence[SomeSensor], only: str, name_of: Callable[[SomeSensor], str], noun: str
 ) -> Choice[SomeSensor]:
     """The sensors that `only=A+B` names: the user states that they add up to the system."""
-    names = [name_of(sensor) for sensor in sensors]
+    names = list(map(name_of, sensors))
     wanted = only.split("+")
     unknown = [name for name in wanted if name not in names]
     if unknown:

@@ -96,8 +96,8 @@ def to_json(report: FoundReport, number: int) -> dict[str, Any]:
         "report": number,
         "host": report.host,
         "notes": list(report.notes),
-        "phases": [asdict(phase) for phase in report.phases],
-        "mixed": [asdict(phase) for phase in report.mixed],
+        "phases": list(map(asdict, report.phases)),
+        "mixed": list(map(asdict, report.mixed)),
     }
 
 

@@ -121,7 +121,7 @@ class FileSensor:
     def read(self) -> float | None:
         """W or J; None if the kernel gives no value."""
         try:
-            numbers = [read_int(file) for file in self.files]
+            numbers = list(map(read_int, self.files))
         except (OSError, ValueError):
             return None
         # mV x mA is uW, too. The sign of a tester's current is the direction of its plug.
@@ -185,7 +185,7 @@ def _of_chip(chip: str, folder: Path, prefix: str) -> list[FileSensor]:
         family: Family = "ina"
         if chip == _ACPI:
             family = "acpi"
-        return [_of_line(sensor) for sensor in _listed(chip, folder, prefix, family)]
+        return list(map(_of_line, _listed(chip, folder, prefix, family)))
     listed = _listed(chip, folder, prefix, "supply")
     supplies = _corsair(listed) if chip == _CORSAIR else _supplies(chip, folder, prefix, listed)
     known_files = {file for sensor in supplies for file in sensor.files}

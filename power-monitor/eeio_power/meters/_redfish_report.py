@@ -333,7 +333,7 @@ def _metric_definition(
 
 
 def _label(metric: _Metric) -> str:
-    named = " ".join(word for word in metric if word)
+    named = " ".join(filter(None, metric))
     return re.sub(r"\s+", " ", named)[:200] or "a metric without a name"
 
 

@@ -82,7 +82,7 @@ class DcmiReading:
 
 def parse_dcmi(lines: Sequence[str]) -> DcmiReading:
     """The bytes that `raw` printed. Raises PowerError for anything else."""
-    text = " ".join(line for line in lines if _HEX_LINE.fullmatch(line))
+    text = " ".join(filter(_HEX_LINE.fullmatch, lines))
     try:
         data = bytes.fromhex(text)
     except ValueError:  # white space that Python's patterns know, and fromhex does not
@@ -107,7 +107,7 @@ class NodeManagerReading:
 def parse_node_manager(lines: Sequence[str]) -> NodeManagerReading:
     """The bytes that `raw` printed: Intel's number; current, minimum, maximum and average power,
     u16 little endian, W; time stamp; statistics period, s; state. Raises PowerError otherwise."""
-    text = " ".join(line for line in lines if _HEX_LINE.fullmatch(line))
+    text = " ".join(filter(_HEX_LINE.fullmatch, lines))
     try:
         data = bytes.fromhex(text)
     except ValueError:
@@ -389,7 +389,7 @@ class IpmiMeter:
         if mode != "sdr":
             lines = self._query(DCMI_POWER_READING)
             # A completion code is an error; anything else is a reading, or garbage to report.
-            rejected = any(_COMPLETION.search(line) for line in lines)
+            rejected = any(map(_COMPLETION.search, lines))
             reading = None
             if not rejected:
                 reading = parse_dcmi(lines)
@@ -543,7 +543,7 @@ def _sensors(names: tuple[str, ...], why: str | None, chosen: Choice | None) -> 
     if why:
         instead = f"{why}: {', '.join(names)} is read instead"
     note = None if chosen is None else chosen.note
-    remark = "; ".join(word for word in (instead, summed, note) if word) or None
+    remark = "; ".join(filter(None, (instead, summed, note))) or None
     question = "sdr get " + " ".join(f'"{name}"' for name in names)
     doubt = None if chosen is None else chosen.doubt
     return _Source(question, "+".join(names), domain, contents, judge, remark, doubt)

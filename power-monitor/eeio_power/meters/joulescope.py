@@ -83,7 +83,7 @@ class Statistics:
 def parsed(value: Mapping[str, Any]) -> Statistics:
     """Raises PowerError for a dictionary without the parts, or with values out of range."""
     try:
-        first, end = (int(number) for number in value["time"]["samples"]["value"])
+        first, end = map(int, value["time"]["samples"]["value"])
         sample_hz = float(value["time"]["sample_freq"]["value"])
         power_w = float(value["signals"]["power"]["avg"]["value"])
         energy = (value.get("accumulators") or {}).get("energy")

@@ -202,7 +202,7 @@ class Line:
         if answer.function_code != function:
             self.close()
             raise PowerError(f"{self.address}: it answers function {answer.function_code} instead")
-        return [int(value) for value in answer.registers]
+        return list(map(int, answer.registers))
 
     def _open(self) -> None:
         if self._is_open:

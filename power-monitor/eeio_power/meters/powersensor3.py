@@ -135,7 +135,7 @@ class Sensor:
 
     def table(self) -> tuple[float, ...]:
         """A or V of the value bits of a packet; NaN of a level at the end of the range."""
-        values = [self.value(level) for level in range(MOST_LEVEL + 1)]
+        values = list(map(self.value, range(MOST_LEVEL + 1)))
         values[MOST_LEVEL] = math.nan
         if self.vref_v > 0.0:  # it reads both directions
             values[0] = math.nan

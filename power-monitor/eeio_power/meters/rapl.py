@@ -243,9 +243,9 @@ def _counted(zones: Sequence[_Zone], once: bool | None) -> tuple[tuple[_Zone, ..
             f"{shared[counts]} zones show {counts}: eeio uses {first[counts].channel.name}"
             for counts in repeated
         )
-        return tuple(_alone(zone) for zone in first.values()), remark or None
+        return tuple(map(_alone, first.values())), remark or None
     if not repeated or once is False:
-        return tuple(_alone(zone) for zone in zones), None
+        return tuple(map(_alone, zones)), None
     return tuple(zones), f"several zones of {', '.join(repeated)} are added, while they differ"
 
 

@@ -542,7 +542,7 @@ def _sensors(client: http_json.JsonClient, path: str) -> _Reading | str | None:
     summed = None
     if len(chosen.sensors) > 1:
         summed = f"the sum of {', '.join(chosen.sensors)}"
-    remark = "; ".join(word for word in (summed, chosen.note) if word) or None
+    remark = "; ".join(filter(None, (summed, chosen.note))) or None
     members = {_last(member): member for member in _members(client, path)}
     found = tuple((members[name], ("Reading",)) for name in chosen.sensors)
     rule = chosen.text([*values, *of_parts])

@@ -279,7 +279,7 @@ class SnmpMeter:
         """The outlets that are off."""
         if self.table.state is None:
             return []
-        states = self.agent.get([self.table.state.format(index) for index in self.outlets])
+        states = self.agent.get(list(map(self.table.state.format, self.outlets)))
         return [
             index
             for index, state in zip(self.outlets, states, strict=True)
@@ -326,7 +326,7 @@ def _meter(spec: str, options: Mapping[str, str], agent: Agent, names: Sequence[
         table = replace(table, accuracy=accuracy, limit_w=table.power_w)
     outlets = [name if "." in name else f"{table.prefix}{name}" for name in names]
     if table.energy is not None:
-        counts = map(_number, agent.get([table.energy.format(index) for index in outlets]))
+        counts = map(_number, agent.get(list(map(table.energy.format, outlets))))
         if any(count is None or count < 0 for count in counts):
             table = replace(table, energy=None)  # this PDU has no counters
     meter = SnmpMeter(

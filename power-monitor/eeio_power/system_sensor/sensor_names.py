@@ -279,7 +279,7 @@ def listed(sensors: Mapping[str, float | None]) -> str:
 def likely(sensors: Mapping[str, float | None]) -> str:
     """A sensor for an example that names the system's; NAME if all are of parts or silent."""
     with_power = [name for name, value_w in sensors.items() if value_w and not _is_part(name)]
-    unqualified = [name for name in with_power if is_unqualified(name)]
+    unqualified = list(filter(is_unqualified, with_power))
     unnumbered = [name for name in with_power if not number(name)]
     return next(iter((*unqualified, *unnumbered, "NAME")))
 

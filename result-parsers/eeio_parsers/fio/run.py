@@ -157,7 +157,7 @@ def _window(
 
 def _stamps(capture: Capture, name: str, processes: int) -> list[float]:
     text = capture.text(name)
-    stamps = [float(stamp) for stamp in _STAMP.findall(text)]
+    stamps = list(map(float, _STAMP.findall(text)))
     if len(stamps) != processes or _STAMP.sub("", text):
         raise ToolOutputError(
             f"{capture.directory / name}: {len(stamps)} time stamps of {processes} processes"

@@ -54,7 +54,7 @@ def read_terse(text: str) -> Iterator[FoundReport]:
 
 def _terse(block: Sequence[str]) -> FoundPhase:
     """In KiB, KiB/s and ms, latencies in us."""
-    moved, rate, requests, ms = (int(cell) for cell in block[:4])
+    moved, rate, requests, ms = map(int, block[:4])
     exact = 0.0
     if ms:
         exact = moved * 1000 / ms

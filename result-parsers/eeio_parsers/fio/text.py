@@ -364,7 +364,7 @@ def read_status(text: str) -> Iterator[FoundReport]:
     notes = ["only the sums of its groups are in the file: neither jobs nor settings"]
     if lost := [line[0].strip() for line in _SUM.finditer(STATUS.sub("", text))]:
         notes.append(f"{len(lost)} sums of groups are not read, the first: {lost[0]:.80}")
-    reports = [phases for phases in _sums_of_reports(text) if phases]
+    reports = list(filter(None, _sums_of_reports(text)))
     if not reports:
         raise none_found("fio", notes[1] if lost else "its groups have no line of their sums")
     yield from (FoundReport(tuple(phases), notes=tuple(notes)) for phases in reports)
@@ -467,7 +467,7 @@ def _issued(block: str, direction: str) -> int | None:
     issued = _ISSUED.search(block)
     if issued is None:
         return None
-    counts = [int(digits) for digits in issued.groups()]
+    counts = list(map(int, issued.groups()))
     if direction == MIXED:
         return sum(counts)
     return counts[DIRECTIONS.index(direction)]
@@ -609,7 +609,7 @@ def _rate(
         return measured  # bytes and requests agree; both printed rates are cut
     rates = [float(rate), measured, requested]
     rates.append(size(line["si"], 1000) if "si" in line.groupdict() else None)
-    known = [each for each in rates if each]
+    known = list(filter(None, rates))
     return statistics.median(each for each in known if abs(each / rate - 1) < 0.1)
 
 

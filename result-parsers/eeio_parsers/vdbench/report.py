@@ -105,7 +105,7 @@ _Rates = tuple[float, float, float, float]
 
 def _rates(row: str, header: str | None) -> _Rates | None:
     """None for a row of another form."""
-    cells = [number(cell) for cell in row.split()]
+    cells = list(map(number, row.split()))
     of_files = (header or "").startswith(".") or (header is None and len(cells) > 14)
     if len(cells) < 4 or None in cells[: 13 if of_files else 4]:
         return None

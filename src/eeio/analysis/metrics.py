@@ -299,7 +299,7 @@ def summaries(metrics: Sequence[Metric], observations: Sequence[Observation]) ->
         if metric.summary is not None:
             figures[metric.key] = metric.summary(observations)
         elif not metric.reciprocal_of:
-            figures[metric.key] = summarize([metric.value(each) for each in observations])
+            figures[metric.key] = summarize(list(map(metric.value, observations)))
     for metric in metrics:
         if metric.reciprocal_of:
             figures[metric.key] = bytes_per_j(figures[metric.reciprocal_of])

@@ -178,7 +178,7 @@ def _of(phase: Phase, direction: str, name: str) -> Phase:
         bytes_moved=None,
         bandwidth_bytes_per_s=metrics.pop("bandwidth_bytes_per_s"),
         metrics=metrics,
-        energy=tuple(_without_energy(reading) for reading in phase.energy),
+        energy=tuple(map(_without_energy, phase.energy)),
         until_durable=None,
         durable_reason=_OF_BOTH,
     )

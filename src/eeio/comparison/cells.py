@@ -174,7 +174,7 @@ class Cell:
         }
         place = " ".join(left[k] for k in ("machine", "device") if k in left)
         names = self._tool(left) if tool else self.details
-        parts = [part for part in (_kind(left), *_settings(left, without), *names) if part]
+        parts = list(filter(None, (_kind(left), *_settings(left, without), *names)))
         text = self.command or ", ".join(parts)
         if place:
             return f"{place}: {text}"
@@ -185,7 +185,7 @@ class Cell:
         tool = ""
         if "tool" in levels:
             tool = " ".join((levels["tool"], *self.details))
-        return [text for text in (levels.get("level"), tool, levels.get("target")) if text]
+        return list(filter(None, (levels.get("level"), tool, levels.get("target"))))
 
 
 def _kind(levels: Mapping[str, str]) -> str:
@@ -273,7 +273,7 @@ def _cells_of(campaign: Campaign) -> tuple[Cell, ...]:
     if doubts:
         found = [
             replace(cell, doubts=(*cell.doubts, *doubts))
-            if any(cell.n(metric) for metric in POWER.values())
+            if any(map(cell.n, POWER.values()))
             else cell
             for cell in found
         ]

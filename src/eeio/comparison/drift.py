@@ -47,7 +47,7 @@ def _trend(cell: Cell, metric: str, began_s: dict[int, float]) -> Trend | None:
     values = measured.values
     if min(values) <= 0 or min(hours) == max(hours):
         return None
-    slope, half = _line(hours, [math.log(value) for value in values])
+    slope, half = _line(hours, list(map(math.log, values)))
     return Trend(
         cell.label(without=("machine", "device", "type")),
         metric,

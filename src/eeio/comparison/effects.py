@@ -53,7 +53,7 @@ def effects(
 ) -> list[Effect]:
     """Every factor's effect on every metric, in both directions. Energies that are too uncertain,
     and those of different power domains, are not compared, as in `changes`."""
-    precise = [_without_uncertain(cell) for cell in cells]
+    precise = list(map(_without_uncertain, cells))
     of_domain = [metric for metric in metrics if metric == EFFICIENCY]
     of_others = [metric for metric in metrics if metric != EFFICIENCY]
     found: list[Effect] = []

@@ -228,7 +228,7 @@ def _mean_ratios(values: Values, key: str) -> dict[str, float]:
     rows = {label: of_nodes for (other, label), of_nodes in values.items() if other == key}
     most = max(map(len, rows.values()))
     common = {label: of_nodes for label, of_nodes in rows.items() if 2 * len(of_nodes) > most}
-    nodes = set.intersection(*(set(of_nodes) for of_nodes in common.values()))
+    nodes = set.intersection(*map(set, common.values()))
     usual = {label: statistics.median(of_nodes.values()) for label, of_nodes in common.items()}
     return {
         name: statistics.fmean(of_nodes[name] - usual[label] for label, of_nodes in common.items())
@@ -251,7 +251,7 @@ def outliers_of(tests: Sequence[NodeTest]) -> list[Outlier]:
     }
     # The smallest adjusted p of a node is Simes' p that none of its rows differs.
     p_of_node = dict(
-        zip(in_node, adjust([min(p) for p in in_node.values()], "benjamini-hochberg"), strict=True)
+        zip(in_node, adjust(list(map(min, in_node.values())), "benjamini-hochberg"), strict=True)
     )
     chosen = [node for node, p in p_of_node.items() if p <= FALSE_SHARE]
     level = FALSE_SHARE * len(chosen) / max(1, len(of_node))

@@ -193,7 +193,7 @@ def headline(cells: Sequence[Cell]) -> str:
 def key_of(metric: str, cell: Cell) -> str | None:
     """Of power that of the widest domain that was measured."""
     if metric == "W":
-        return next((key for key in POWER.values() if cell.n(key)), None)
+        return next(filter(cell.n, POWER.values()), None)
     return named(metric).key
 
 
@@ -248,7 +248,7 @@ class _Tested:
 
     @cached_property
     def logs(self) -> tuple[list[float], list[float]]:
-        first, second = ([math.log(value) for value in s] for s in (self.before, self.after))
+        first, second = (list(map(math.log, s)) for s in (self.before, self.after))
         return first, second
 
     @property

@@ -81,7 +81,7 @@ def gate_plan(earlier: Side, share: float, metric: str | None, detect: float) ->
     usual = level = 0.0
     if tested:
         samples = [cell.values(key) for cell, key in tested]
-        variances = moderated([log_variance(s) for s in samples], [len(s) - 1 for s in samples])
+        variances = moderated(list(map(log_variance, samples)), [len(s) - 1 for s in samples])
         usual, level = statistics.median(variances), ALPHA / len(tested)
         beyond = log_change(metric, detect) - log_change(metric, share)
         for (cell, key), variance in zip(tested, variances, strict=True):

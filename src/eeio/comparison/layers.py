@@ -130,7 +130,7 @@ def _place(layers: Mapping[str, list[Cell]]) -> tuple[object, ...]:
 
 def _of_one_tool(cells: Iterable[Cell]) -> list[Cell]:
     known = list(cells)
-    first = min((_rank(cell) for cell in known), default=0)
+    first = min(map(_rank, known), default=0)
     return [cell for cell in known if _rank(cell) == first]
 
 

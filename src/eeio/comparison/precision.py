@@ -30,13 +30,13 @@ def half_width(values: Sequence[float]) -> float | None:
     where one is not above 0."""
     if len(values) < 2 or min(values) <= 0:
         return None
-    deviation = statistics.stdev(math.log(value) for value in values)
+    deviation = statistics.stdev(map(math.log, values))
     return t_quantile(0.975, len(values) - 1) * deviation / math.sqrt(len(values))
 
 
 def log_variance(values: Sequence[float]) -> float:
     """Of the logarithms of two values above 0 or more."""
-    return statistics.variance(math.log(value) for value in values)
+    return statistics.variance(map(math.log, values))
 
 
 def known_worst(cells: Iterable[Cell]) -> Known | None:

@@ -102,7 +102,7 @@ def check_one_machine(campaigns: Sequence[Campaign]) -> None:
 def joined(sessions: Sequence[Sequence[Cell]]) -> list[Cell]:
     """The experiments of the sessions, each with one value a session: the geometric mean of its
     repetitions. One that is not in all sessions has no value, with the reason."""
-    of_each = [by_what(cells) for cells in sessions]
+    of_each = list(map(by_what, sessions))
     found = []
     for key in dict.fromkeys(key for of in of_each for key in of):
         cells = [of[key] for of in of_each if key in of]
@@ -118,7 +118,7 @@ def session_effects(
     names: Sequence[str], sessions: Sequence[Sequence[Cell]]
 ) -> list[SessionEffect]:
     """Of each metric that two repetitions of an experiment have in all sessions."""
-    of_each = [by_what(cells) for cells in sessions]
+    of_each = list(map(by_what, sessions))
     found = []
     for metric in _metrics():
         shared = [
@@ -183,7 +183,7 @@ def _of_sessions(cells: Sequence[Cell], metric: str, is_mixed: bool) -> Measured
 
 
 def _mean_log(cell: Cell, metric: str) -> float:
-    return statistics.fmean(math.log(value) for value in cell.values(metric))
+    return statistics.fmean(map(math.log, cell.values(metric)))
 
 
 def _has_spread(cell: Cell, metric: str) -> bool:

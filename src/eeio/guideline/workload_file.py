@@ -63,7 +63,7 @@ class _Reader:
         listed = body["workload"]
         if not isinstance(listed, yaml.SequenceNode) or not listed.value:
             raise self._error(listed, "workload must be a list of one entry or more")
-        entries = [self._entry(item) for item in listed.value]
+        entries = list(map(self._entry, listed.value))
         try:
             return make_workload(name, entries, cast(ShareOf, share_of))
         except EeioError as error:

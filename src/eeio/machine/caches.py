@@ -369,7 +369,7 @@ def resident_bytes(path: Path) -> int:
             finally:
                 libc.munmap(address, length)
             # The lowest bit of each byte shows whether the page is resident.
-            pages += sum(vector.raw.count(value) for value in range(1, 256, 2))
+            pages += sum(map(vector.raw.count, range(1, 256, 2)))
         return pages * mmap.PAGESIZE
     finally:
         os.close(descriptor)

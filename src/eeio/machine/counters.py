@@ -72,7 +72,7 @@ def read_counters(device: BlockDevice) -> DeviceCounters:
     counted = _read(device.sysfs)
     if any(astuple(counted)):
         return counted
-    paths = [_read(path) for path in (*nvme_paths(device), *_members_in_a_row(device))]
+    paths = list(map(_read, (*nvme_paths(device), *_members_in_a_row(device))))
     return DeviceCounters(
         sum(path.read_bytes for path in paths), sum(path.written_bytes for path in paths)
     )

@@ -120,7 +120,7 @@ def steps_hz(root: Path = Path("/")) -> tuple[int, ...]:
     if len(listed) == len(policies):
         common = set.intersection(*listed)
     else:
-        spans = [_span_khz(policy) for policy in policies]
+        spans = list(map(_span_khz, policies))
         lowest, highest = max(low for low, _ in spans), min(high for _, high in spans)
         common = {*range(lowest, highest, _STEP_KHZ), highest} if lowest <= highest else set()
         # Clusters of which only some list their steps have those in common.
@@ -290,7 +290,7 @@ def _khz(path: Path) -> int:
 def _listed_khz(policy: Path) -> list[int]:
     path = policy / "scaling_available_frequencies"
     if path.exists():
-        return [int(word) for word in _text(path).split()]
+        return list(map(int, _text(path).split()))
     return []
 
 
@@ -372,7 +372,7 @@ def _entry(path: Path) -> UndoEntry:
 
 def note(paths: Iterable[Path], journal: UndoJournal) -> None:
     """Their settings, to be restored."""
-    journal.add_all([_entry(path) for path in paths])
+    journal.add_all(list(map(_entry, paths)))
 
 
 def note_policies(root: Path, journal: UndoJournal) -> None:

@@ -67,7 +67,7 @@ def in_the_way(filesystem: str, directory: Path) -> Path | None:
     """An existing file with the name of the image or its mount point, if any, also a dangling
     link."""
     names = (directory / f"eeio-{filesystem}.img", directory / f"eeio-{filesystem}")
-    return next((path for path in names if os.path.lexists(path)), None)
+    return next(filter(os.path.lexists, names), None)
 
 
 @dataclass(frozen=True)

@@ -224,7 +224,7 @@ class UndoJournal:
         body = {
             "schema_version": _VERSION,
             "owner": asdict(self.owner),
-            "entries": [asdict(entry) for entry in self._entries],
+            "entries": list(map(asdict, self._entries)),
         }
         with self._new.open("w", encoding="utf-8") as file:
             json.dump(body, file)

@@ -82,7 +82,7 @@ def contradictions(readings: Sequence[R]) -> list[tuple[tuple[R, ...], str]]:
         for total in known:
             parts = _parts(total, known)
             if len(parts) > 1 and _exceeds(parts, total):
-                names = " + ".join(_watts(part) for part in parts)
+                names = " + ".join(map(_watts, parts))
                 message = f"{names} draw more than the {_watts(total)} that includes them{_BEYOND}"
                 found.append(((total, *parts), message))
     return found

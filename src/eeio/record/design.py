@@ -376,7 +376,7 @@ class Design:
             "remarks": list(self.remarks),
             **({} if adaptive is None else rounds),
             **({} if self.ended is None else {"ended": self.ended}),
-            **({"wear": [asdict(one) for one in self.wear]} if self.wear else {}),
+            **({"wear": list(map(asdict, self.wear))} if self.wear else {}),
         }
 
     @classmethod
@@ -385,7 +385,7 @@ class Design:
         if not isinstance(body, dict):
             raise LimitError("no object")
         stored = typed.read(StoredDesign, {k: v for k, v in body.items() if k != "schema_version"})
-        experiments = tuple(_planned(item) for item in stored.experiments)
+        experiments = tuple(map(_planned, stored.experiments))
         return cls(
             name=stored.name,
             suite_title=stored.suite_title,

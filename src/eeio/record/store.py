@@ -271,9 +271,9 @@ class Store:
             _IDLE,
             {
                 "schema_version": SCHEMA_VERSION,
-                "readings": [asdict(reading) for reading in readings],
+                "readings": list(map(asdict, readings)),
                 "reason": reason,
-                **({"medians": [asdict(median) for median in medians]} if medians else {}),
+                **({"medians": list(map(asdict, medians))} if medians else {}),
             },
         )
 
@@ -482,7 +482,7 @@ def load(folder: Path, with_runs: bool = True) -> Campaign:
     )
     with _naming(idle_path):
         readings = tuple(typed.read(EnergyReading, reading) for reading in idle["readings"])
-        medians = tuple(IdleMedian.from_json(median) for median in idle.get("medians", ()))
+        medians = tuple(map(IdleMedian.from_json, idle.get("medians", ())))
         if (why := idle_disagreement(readings, medians)) is not None:
             raise LimitError(why)
         idle_reason = idle["reason"]

@@ -62,7 +62,7 @@ def render_terminal(document: Document, width: int | None = None) -> str:
     """In lines of at most `width` characters if one is given."""
 
     def lines(part: str | tuple[str, ...]) -> str:
-        shown = [harmless.shown(line) for line in _lines(part)]
+        shown = list(map(harmless.shown, _lines(part)))
         return "\n".join(shown if width is None else (textwrap.fill(one, width) for one in shown))
 
     parts = []

@@ -100,7 +100,7 @@ def _render(table: Table, caption: str) -> str:
         lines += [rf"\begin{{tabular}}{{{kinds}}}", r"\toprule"]
         if any(table.header):
             lines += [_line(table.header), r"\midrule"]
-        lines += [_line(row) for row in table.rows]
+        lines += list(map(_line, table.rows))
         lines += [r"\bottomrule", r"\end{tabular}}"]
     return "\n".join([*lines, r"\end{table}"])
 

@@ -52,7 +52,7 @@ def _wrapped(text: str, width: int | None, indent: str = "") -> list[str]:
 
 
 def _fitted(columns: Sequence[Column], width: int) -> list[str]:
-    natural = [_natural(column) for column in columns]
+    natural = list(map(_natural, columns))
     if _together(natural) <= width:
         return _set(columns)
     lines: list[str] = []
@@ -93,7 +93,7 @@ def _parts(columns: Sequence[Column], width: int) -> list[list[Column]]:
     if _together([_floor(column, width) for column in columns]) <= width:
         return [list(columns)]
     count = len(columns[0][1])
-    number: Column = (_ROW, tuple(str(n) for n in range(1, count + 1)), True)
+    number: Column = (_ROW, tuple(map(str, range(1, count + 1))), True)
     found: list[list[Column]] = [[number]]
     for column in columns:
         # Its natural width if there is room; only the longest is wrapped.
@@ -107,7 +107,7 @@ def _parts(columns: Sequence[Column], width: int) -> list[list[Column]]:
 def _widths(columns: Sequence[Column], width: int) -> list[int]:
     """Of each column: the widest ones give room first, none more than its longest word needs while
     another still can."""
-    widths = [_natural(column) for column in columns]
+    widths = list(map(_natural, columns))
     for floor in ([_floor(column, width) for column in columns], [1] * len(columns)):
         while _together(widths) > width:
             spare = [
@@ -123,7 +123,7 @@ def _widths(columns: Sequence[Column], width: int) -> list[int]:
 
 
 def _natural(column: Column) -> int:
-    return max(len(text) for text in (column[0], *column[1]))
+    return max(map(len, (column[0], *column[1])))
 
 
 def _floor(column: Column, width: int) -> int:
@@ -139,7 +139,7 @@ def _together(widths: Sequence[int]) -> int:
 
 
 def _set(columns: Sequence[Column], widths: Sequence[int] | None = None) -> list[str]:
-    widths = widths or [_natural(column) for column in columns]
+    widths = widths or list(map(_natural, columns))
     numeric = [column[2] for column in columns]
     lines: list[str] = []
     if any(header for header, _, _ in columns):

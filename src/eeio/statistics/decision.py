@@ -84,7 +84,7 @@ def change(
         return Change(
             "open", None, None, None, None, n, reason="values that are not above 0 have no ratio"
         )
-    logs = [[math.log(value) for value in sample] for sample in (first, second)]
+    logs = [list(map(math.log, sample)) for sample in (first, second)]
     difference = statistics.fmean(logs[1]) - statistics.fmean(logs[0])
     ratio = math.exp(difference)
     if min(n) < 2:

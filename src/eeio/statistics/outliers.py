@@ -44,4 +44,4 @@ def outlier_p_values(values: Sequence[float]) -> list[float] | None:
         return None
     far = np.abs(np.asarray(values, dtype=float) - np.median(values)) / scale
     freedom = _EFFICIENCY * (len(values) - 1)
-    return [float(p) for p in 2.0 * special.stdtr(freedom, -far)]
+    return list(map(float, 2.0 * special.stdtr(freedom, -far)))

@@ -77,7 +77,7 @@ def _points(campaign: str, runs: Sequence[Run]) -> Points:
         for phase in run.phases:
             by_phase.setdefault(phase.name, []).append(phase)
     domain = _widest_domain([phase for phases in by_phase.values() for phase in phases])
-    scores = [_scores(run) for run in runs]
+    scores = list(map(_scores, runs))
     power_w, energy_j, points_per_kw, reason = _medians_of_energy(runs, scores, domain)
     return Points(
         campaign,

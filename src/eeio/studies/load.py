@@ -95,7 +95,7 @@ def proportionality(steps: Sequence[Step]) -> Proportionality:
     """Of the steps of one curve, in any order."""
     first = steps[0]
     nothing = Proportionality(first.campaign, first.experiment, first.power_domain)
-    if unusable := [step for step in steps if _is_unusable(step)]:
+    if unusable := list(filter(_is_unusable, steps)):
         return _because(nothing, _of_steps(unusable))
     points = sorted(
         (step.offered_share, step.power_w, step.bandwidth_bytes_per_s)
@@ -270,7 +270,7 @@ def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:
     curves = [curve for campaign in campaigns for curve in load_curves(campaign)]
     if not curves:
         return None
-    found = [proportionality(curve) for curve in curves]
+    found = list(map(proportionality, curves))
     stamped = stamp_of(campaigns)
     fictitious = {campaign.name for campaign in campaigns if campaign.is_demo}
     return Chapter(
@@ -306,7 +306,7 @@ class ProportionalityBody(CurveBody):
 
 def _body(found: Sequence[Proportionality]) -> dict[str, Any]:
     """The figures of one curve; several are in `curves`, with the reason at the top."""
-    each = [asdict(one) for one in found]
+    each = list(map(asdict, found))
     if len(each) == 1:
         return {**each[0], "curves": each}
     top = dict.fromkeys(each[0])

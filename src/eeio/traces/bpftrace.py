@@ -240,7 +240,7 @@ def parse(
     if unobserved is not None:
         unobserved.update(Unobserved("mmap", path) for path in mapped if path)
         unobserved.update(trace.queues)
-    return in_order(event for event in events if _is_wanted(event))
+    return in_order(filter(_is_wanted, events))
 
 
 class _Trace:

@@ -97,7 +97,7 @@ def parse_iolog(text: str, source: str = "iolog") -> Iterator[Event]:
             if version[1] == "3":
                 clock_us = int(fields.pop(0)[:MOST_DIGITS])
             file, action, *place = fields
-            numbers = [int(word) for word in place]
+            numbers = list(map(int, place))
             if any(value < 0 for value in numbers):
                 raise ValueError(place)
             if action == "wait":

@@ -127,7 +127,7 @@ def own_names() -> tuple[list[str], list[str]]:
         users += [entry.pw_name for entry in pwd.getpwall() if 1000 <= entry.pw_uid < 65000]
     with suppress(KeyError):
         users.append(pwd.getpwuid(os.getuid()).pw_name)
-    return [host for host in hosts if host], [user for user in users if user]
+    return list(filter(None, hosts)), list(filter(None, users))
 
 
 _SERIALS = (

@@ -60,7 +60,7 @@ def parse(capture: Capture) -> ToolResult:
                 ContextValue(_text(row, "name"), _number(row, "value"), _text(row, "unit"))
                 for row in body.get("context", ())
             ),
-            notes=tuple(str(note) for note in body.get("notes", ())),
+            notes=tuple(map(str, body.get("notes", ()))),
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ToolOutputError(f"{source}: not a result of a profile: {error!r}") from error
@@ -91,7 +91,7 @@ def _phase(capture: Capture, row: Mapping[str, Any]) -> PhaseResult:
         end_s=end_s if complete else None,
         window_source="the workload's clock" if complete else "none: the workload reports no times",
         metrics={key: _number(row["metrics"], key) for key in row.get("metrics", {})},
-        invalid=tuple(str(reason) for reason in row.get("invalid", ())),
+        invalid=tuple(map(str, row.get("invalid", ()))),
         until_durable=_durable(capture, row, start_s, end_s, bytes_moved),
         durable_reason=_optional_text(row, "durable_reason"),
         includes_flush=_truth(row, "includes_flush"),

@@ -83,7 +83,7 @@ def drawings(report: Report) -> list[Plot]:
     """Those that there is something to draw for; those of studies last. Needs matplotlib."""
     from eeio.report.figures import plots
 
-    found = [plot for plot in (plots.bandwidth(report), plots.efficiency(report)) if plot]
+    found = list(filter(None, (plots.bandwidth(report), plots.efficiency(report))))
     return [*found, *(plot for one in report.chapters for plot in chapter_plots(report, one))]
 
 

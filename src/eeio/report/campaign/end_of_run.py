@@ -38,7 +38,7 @@ def _program() -> str:
 def summary(report: Report, page: Path | None) -> list[str]:
     """The summary of one campaign; `page` is the file of its page (None: it was not written)."""
     (campaign,) = report.campaigns
-    rows = [row for row in report.rows if _has_figures(row)]
+    rows = list(filter(_has_figures, report.rows))
     head = (f"{campaign.name}: {_runs(campaign)}", *_precision(campaign), stamp_of([campaign]))
     first = [
         "; ".join(filter(None, head)),
@@ -57,7 +57,7 @@ def summary(report: Report, page: Path | None) -> list[str]:
     # A label and a reason may take two lines of a terminal; a path is never cut.
     figures = [_cut(shown(line), 2 * MOST_COLUMNS) for lines in levels for line in lines]
     reasons = [_cut(shown(line), 2 * MOST_COLUMNS) for line in missing]
-    return [*(shown(line) for line in first), *figures, *reasons, *end]
+    return [*map(shown, first), *figures, *reasons, *end]
 
 
 def _has_figures(row: Row) -> bool:

@@ -25,20 +25,19 @@ def rounds_table(campaigns: Sequence[Campaign]) -> Table | None:
     return Table(
         title="How often experiments were repeated",
         header=("Campaign", "Runs", "Precise enough", "Most repetitions", "Other", "Open", "Drift"),
-        rows=tuple(_row(one) for one in adaptive),
+        rows=tuple(map(_row, adaptive)),
         numeric=frozenset((1, 2, 3, 4, 5)),
-        note="\n".join(_rule(one) for one in adaptive),
+        note="\n".join(map(_rule, adaptive)),
     )
 
 
 def _row(campaign: Campaign) -> tuple[str, ...]:
     design = campaign.design
     why = Counter(
-        next((kind for kind in (PRECISE, MOST) if reason.startswith(kind)), "")
-        for reason in design.stopped.values()
+        next(filter(reason.startswith, (PRECISE, MOST)), "") for reason in design.stopped.values()
     )
     still_open = len(design.experiments) - len(design.stopped)
-    drift = "; ".join(_drift(trend) for trend in trends(campaign))
+    drift = "; ".join(map(_drift, trends(campaign)))
     return (
         campaign.name,
         str(len(campaign.runs)),

@@ -546,7 +546,7 @@ def layers_table(costs: "Sequence[LayerCost]") -> Table:
             "s/GB more",
             "Verdict",
         ),
-        rows=tuple(_layer_cells(cost) for cost in costs),
+        rows=tuple(map(_layer_cells, costs)),
         numeric=frozenset({8, 9, 10, 11}),
         note="medians of the layer less those of the one below; verdict: energy, Mann-Whitney, p "
         "adjusted over all rows (Benjamini and Hochberg), confirmed at p < 0.05",

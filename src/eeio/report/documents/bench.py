@@ -37,7 +37,7 @@ def document(
         answer=tuple(_which_take_more(found, compared)),
         parts=_parts([_table(found)], _not_there_and_remarks(found)),
         data=lambda: _to_json(campaign, found, compared),
-        records=lambda: [_record(one) for one in found],
+        records=lambda: list(map(_record, found)),
         warnings=tuple(warnings_of(campaign)),
         charts=lambda: _charts([(campaign, found)]),
     )
@@ -100,8 +100,8 @@ def _to_json(
         "schema_version": SCHEMA_VERSION,
         "campaign": campaign.name,
         "warnings": warnings_of(campaign),
-        "commands": [_command_json(one) for one in found],
-        "comparisons": [asdict(one) for one in compared],
+        "commands": list(map(_command_json, found)),
+        "comparisons": list(map(asdict, compared)),
     }
 
 

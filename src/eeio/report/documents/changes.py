@@ -194,7 +194,7 @@ def to_json(changes: Changes) -> dict[str, Any]:
         "indifference": changes.rule.indifference,
         "floor": changes.rule.floor,
         "statistic": "geometric mean",
-        "experiments": [_experiment_json(e) for e in changes.experiments],
+        "experiments": list(map(_experiment_json, changes.experiments)),
         "only_before": list(changes.only_before),
         "only_after": list(changes.only_after),
     }

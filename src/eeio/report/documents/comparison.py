@@ -64,7 +64,7 @@ def _not_confirmed(found: Sequence[Effect]) -> list[str]:
     small = ""
     if few:
         small = f" ({few} of {pairs} pairs have too few repetitions)"
-    return [f"Not confirmed higher{small}: {'; '.join(_change(effect) for effect in found)}."]
+    return [f"Not confirmed higher{small}: {'; '.join(map(_change, found))}."]
 
 
 def _without(effect: Effect, best: Difference) -> list[str]:
@@ -114,7 +114,7 @@ def document(comparison: Comparison, page: Callable[[], str] | None = None) -> D
         records=lambda: _records(comparison),
         warnings=tuple(comparison.warnings),
         page=page,
-        answer=tuple(changes.answer(found) for found in comparison.changes),
+        answer=tuple(map(changes.answer, comparison.changes)),
     )
 
 
@@ -252,17 +252,17 @@ def to_json(comparison: Comparison) -> dict[str, Any]:
         "adjustment": comparison.adjustment,
         "alpha": comparison.alpha,
         "warnings": list(comparison.warnings),
-        "changes": [changes.to_json(found) for found in comparison.changes],
+        "changes": list(map(changes.to_json, comparison.changes)),
         "groups": [
             {
                 "levels": dict(group.levels),
-                "findings": [_effect_json(effect) for effect in group.effects],
+                "findings": list(map(_effect_json, group.effects)),
             }
             for group in comparison.groups
         ],
         "pareto": pareto.to_json(comparison.pareto),
-        "normality": [asdict(count) for count in comparison.normality],
-        "idle_busy": [asdict(item) for item in comparison.idle_busy],
+        "normality": list(map(asdict, comparison.normality)),
+        "idle_busy": list(map(asdict, comparison.idle_busy)),
     }
 
 

@@ -70,7 +70,7 @@ def _to_json(costs: Sequence[Cost], less: Sequence[LessPerTb], domain: str) -> d
     if len(costs) == 1:
         return body | asdict(costs[0])
     return body | {
-        "costs": [asdict(cost) for cost in costs],
+        "costs": list(map(asdict, costs)),
         "less_per_tb": [{**asdict(one), "verdict": less_text(one)} for one in less],
     }
 
@@ -103,7 +103,7 @@ def _answers(costs: Sequence[Cost]) -> Table:
         figures = [getattr(cost, name) for cost in costs]
         for reason in dict.fromkeys(figure.reason for figure in figures if figure.reason):
             answers_of.setdefault(reason, []).append(title.strip())
-        rows.append((title, *(estimate(figure) for figure in figures)))
+        rows.append((title, *map(estimate, figures)))
     of = ""
     if len(costs) == 1:
         of = f" on {first.system}"

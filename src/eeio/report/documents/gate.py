@@ -161,7 +161,7 @@ def to_json(gates: Sequence[Gate], undecided: Level) -> list[dict[str, Any]]:
             "not_tested": len(found.of("not tested")),
             "detectable": found.detectable and list(found.detectable),
             "only_after": list(found.only_after),
-            "experiments": [asdict(row) for row in found.rows],
+            "experiments": list(map(asdict, found.rows)),
         }
         for found in gates
     ]

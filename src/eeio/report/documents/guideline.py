@@ -50,7 +50,7 @@ def document(guideline: Guideline, page: Callable[[], str] | None = None) -> Doc
         title=f"eeio cost: {_title(guideline)}",
         parts=(verdict(guideline), *tables(guideline)),
         data=lambda: to_json(guideline),
-        records=lambda: [flat(one) for one in guideline.experiments],
+        records=lambda: list(map(flat, guideline.experiments)),
         warnings=tuple(warnings(guideline)),
         page=page,
     )
@@ -183,7 +183,7 @@ def warnings(guideline: Guideline) -> list[str]:
         )
         if figure.value is not None and figure.interval is None and figure.reason
     )
-    return found + [reason for reason in reasons if reason]
+    return found + list(filter(None, reasons))
 
 
 def _workload_table(workload: Workload) -> Table:

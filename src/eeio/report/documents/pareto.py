@@ -56,7 +56,7 @@ def pareto_table(choices: Sequence[Choice]) -> Table | None:
 
 def to_json(choices: Sequence[Choice]) -> list[dict[str, Any]]:
     """Of `eeio compare` and `eeio report`: every experiment, also those on no front."""
-    return [asdict(one) for one in choices]
+    return list(map(asdict, choices))
 
 
 def _fronts(one: Choice) -> str:

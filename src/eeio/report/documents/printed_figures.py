@@ -33,7 +33,7 @@ def of_paper(study: str, paper: str, answers: Sequence[Recomputed]) -> Document:
     table = Table(
         title=f"Printed figures of {paper}, recomputed from their other figures",
         header=("Claim", "Place", "Of", "Printed", "Recomputed", "Verdict"),
-        rows=tuple(_row(answer) for answer in answers),
+        rows=tuple(map(_row, answers)),
         numeric=frozenset((3, 4)),
         note=_MEANING,
     )
@@ -53,7 +53,7 @@ def of_paper(study: str, paper: str, answers: Sequence[Recomputed]) -> Document:
 
 def of_all(papers: Sequence[Listed]) -> Document:
     """The list of papers."""
-    listed = [_listed(paper) for paper in papers]
+    listed = list(map(_listed, papers))
     table = Table(
         title="Printed figures of papers, recomputed",
         header=("Study", "Paper", "Claims", *VERDICTS, "From"),

@@ -29,7 +29,7 @@ def document(found: Sessions, warnings: tuple[str, ...] = ()) -> Document:
     return Document(
         title=f"eeio compare: {'; '.join(', '.join(names) for names in found.groups)}",
         parts=tuple(tables(found)),
-        answer=tuple(changes.answer(one) for one in found.changes),
+        answer=tuple(map(changes.answer, found.changes)),
         data=lambda: {**_to_json(found), "warnings": list(warnings)},
         records=lambda: _records(found),
         warnings=warnings,
@@ -40,9 +40,9 @@ def _to_json(found: Sessions) -> dict[str, Any]:
     """`groups` and `effects` side by side, `changes` as `eeio compare` has them."""
     return {
         "schema_version": SCHEMA_VERSION,
-        "groups": [list(names) for names in found.groups],
-        "effects": [[asdict(effect) for effect in of_group] for of_group in found.effects],
-        "changes": [changes.to_json(one) for one in found.changes],
+        "groups": list(map(list, found.groups)),
+        "effects": [list(map(asdict, of_group)) for of_group in found.effects],
+        "changes": list(map(changes.to_json, found.changes)),
     }
 
 

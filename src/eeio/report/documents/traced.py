@@ -65,7 +65,7 @@ def to_json(traced: Traced) -> dict[str, Any]:
         "phases": [
             {
                 **phase.to_json(),
-                "energy": [asdict(reading) for reading in traced.energy.get(place, ())],
+                "energy": list(map(asdict, traced.energy.get(place, ()))),
             }
             for place, phase in enumerate(traced.phases)
         ],

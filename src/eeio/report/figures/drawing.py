@@ -131,7 +131,7 @@ def _wrapped_labels(width: float, labels: Sequence[str]) -> list[str]:
 
 
 def _legend_columns(width: float, labels: Sequence[str]) -> int:
-    longest = max((len(label) for label in labels), default=1)
+    longest = max(map(len, labels), default=1)
     fits = int(width / (longest * _CHARACTER_INCHES + _HANDLE_INCHES))
     return max(1, min(len(labels), fits))
 

@@ -218,7 +218,7 @@ def _grid(
     have are below each other. `least` is the minimum width of a panel, in inches."""
     machines = list(dict.fromkeys(machine for machine, _ in places))
     drives = {m: [drive for machine, drive in places if machine == m] for m in machines}
-    columns = max(len(of_machine) for of_machine in drives.values())
+    columns = max(map(len, drives.values()))
     panel = max(_PANEL_INCHES[0], least)
     if look.width_inches is not None:
         columns = max(1, min(columns, int((look.width_inches - 0.4) / least)))
@@ -255,8 +255,8 @@ def _repetitions(
     look: Look,
 ) -> Drawing:
     """Figures 1, 2, 4, 5, 10 and 11: bars of medians, dots of repetitions."""
-    places = sorted({_place(cell) for cell in cells}, key=lambda place: (place[0] != "PC", place))
-    kinds = sorted({_kind(cell) for cell in cells}, key=_kind_order)
+    places = sorted(set(map(_place, cells)), key=lambda place: (place[0] != "PC", place))
+    kinds = sorted(set(map(_kind, cells)), key=_kind_order)
     values = [value / unit for cell in cells for value in cell.values(metric)]
     logarithmic = is_logarithmic(values)
     buffers = _buffers(cells)

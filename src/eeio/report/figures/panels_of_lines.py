@@ -59,7 +59,7 @@ def _drawing(lines: Lines, look: "Look") -> "Drawing":
     panels = lines.panels
     width = look.width_inches or _SCREEN_INCHES
     labels = list(dict.fromkeys(line.label for panel in panels for line in panel.lines))
-    figure = sheet(width, _PANEL_INCHES * len(panels) + 0.4, [foreign(label) for label in labels])
+    figure = sheet(width, _PANEL_INCHES * len(panels) + 0.4, list(map(foreign, labels)))
     all_axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
     handles: dict[str, Any] = {}
     for axes, panel in zip(all_axes, panels, strict=True):

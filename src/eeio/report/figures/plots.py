@@ -73,7 +73,7 @@ def bandwidth(report: Report) -> Plot | None:
 
 def efficiency(report: Report) -> Plot | None:
     """MB/J: from measured power where there is any, else the ESTIMATE; or None."""
-    measured = [row for row in report.rows if _measured_values(row)]
+    measured = list(filter(_measured_values, report.rows))
     if measured:
         axis = f"Energy efficiency (MB/J) of {_domains(measured)}"
         wanted = _Figure(
@@ -82,7 +82,7 @@ def efficiency(report: Report) -> Plot | None:
             _measured_values,
             lambda row: not row.ranked,
         )
-    elif any(_estimated_values(row) for row in report.rows):
+    elif any(map(_estimated_values, report.rows)):
         title = f"{ESTIMATE}: energy efficiency (MB/J) from modelled power"
         wanted = _Figure(title, f"{ESTIMATE}: MB/J", _estimated_values, stamped=ESTIMATE)
     else:
@@ -248,6 +248,6 @@ def _legend(rows: Sequence[Row], wanted: _Figure) -> list[tuple[Line2D, str]]:
         for colour, mark, name in shown
     ]
     legend.append((Line2D([], [], marker="|", ls="-", ms=7, color=GREY), _REPETITIONS))
-    if any(wanted.hollow(row) for row in rows):
+    if any(map(wanted.hollow, rows)):
         legend.append((Line2D([], [], marker="o", ls="", ms=4, color=GREY, mfc="white"), _HOLLOW))
     return legend

@@ -29,7 +29,7 @@ def compared(changes: "Sequence[Changes]", remarks: "Sequence[str]" = ()) -> dic
     from eeio.report.documents.changes import answer, note
 
     first = changes[0]
-    others = " ".join(answer(found) for found in changes[1:])
+    others = " ".join(map(answer, changes[1:]))
     return {
         "first": first.before,
         "second": first.after,

@@ -49,7 +49,7 @@ def document(template: str, **parts: Any) -> str:
     )
     # No characters that change the text direction or that UTF-8 cannot encode. Line by line: long
     # lines are data without anything to escape, which is quick to check.
-    return "\n".join(shown_lines(line) for line in text.split("\n"))
+    return "\n".join(map(shown_lines, text.split("\n")))
 
 
 def _policy(source: str) -> str:
@@ -85,7 +85,7 @@ def _harmless(body: Any) -> Any:
         # Most lists are of numbers, and long.
         if body and type(body[0]) in (int, float):
             return body
-        return [_harmless(v) for v in body]
+        return list(map(_harmless, body))
     return body
 
 

@@ -54,7 +54,7 @@ def render(guideline: Guideline, quick: Sequence[str]) -> str:
         answer=texts.verdict(guideline),
         tiles=_tiles(guideline),
         chart=_map(found, ts, lp, stamp) if found else None,
-        rows=[_row(point) for point in found],
+        rows=list(map(_row, found)),
         tables=texts.tables(guideline),
         confidence=f"{100 * guideline.confidence:g}",
     )

@@ -109,7 +109,7 @@ def _bundle_table(bundles: Sequence[Bundle]) -> Table:
                     for campaign in bundle.campaigns
                 ),
                 _joined(campaign.machine.drive_name for campaign in bundle.campaigns),
-                _joined(_machine(campaign) for campaign in bundle.campaigns),
+                _joined(map(_machine, bundle.campaigns)),
                 bundle.signer or "-",
             )
             for bundle in bundles

@@ -184,7 +184,7 @@ def _bars(axis: Axes, cells: Sequence[VariantCell], value: Value, spread: str | 
             yerr=found * share if share else None,
             error_kw={"lw": 0.8, "capsize": 2},
         )
-    axis.set_xticks(range(len(names)), [_label(name) for name in names], fontsize=7)
+    axis.set_xticks(range(len(names)), list(map(_label, names)), fontsize=7)
     axis.set_ylim(bottom=0)
 
 

@@ -152,7 +152,7 @@ def _classes(cell: VariantCell) -> str:
         for kind in ("not_blocked", "fully_blocked", "partly_blocked", "ended_inside")
     ]
     if means[0] is not None:
-        return "/".join(plain(mean) for mean in means)
+        return "/".join(map(plain, means))
     return NONE
 
 

@@ -51,7 +51,7 @@ def _remark(item: "Reference", percent: float | None) -> str:
     if percent is None:
         cells = (item.application, item.reference)
         reasons = (cell.why(POWER["system"]) for cell in cells)
-        return next((reason for reason in reasons if reason), "not measured")
+        return next(filter(None, reasons), "not measured")
     factors = item.application.factors
     remark = f"{factors['phase']} {factors['arguments']}".strip()
     if item.differs:

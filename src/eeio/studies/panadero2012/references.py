@@ -190,7 +190,7 @@ def document(found: Sequence[Reference]) -> Document:
         title="eeio study reference",
         parts=(table, sources, *missing),
         data=lambda: {"schema_version": SCHEMA_VERSION, "references": items},
-        records=lambda: [flat(item) for item in items],
+        records=lambda: list(map(flat, items)),
     )
 
 

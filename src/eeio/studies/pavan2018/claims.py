@@ -81,8 +81,8 @@ class Replication:
             "study": "pavan2018",
             "definition": DEFINITION,
             "claims": [answer.to_json() for answer in self.answers],
-            "experiments": [_experiment_json(cell) for cell in self.cells],
-            "normality": [asdict(count) for count in self.normality],
+            "experiments": list(map(_experiment_json, self.cells)),
+            "normality": list(map(asdict, self.normality)),
             "missing": list(self.missing),
         }
 
@@ -199,7 +199,7 @@ def document(replication: Replication) -> Document:
         Table(
             title="Claims of the paper, recomputed",
             header=("Claim", "Section", "Of", "Printed", "Recomputed", "p", "Verdict"),
-            rows=tuple(_row(answer) for answer in replication.answers),
+            rows=tuple(map(_row, replication.answers)),
             numeric=frozenset((3, 4, 5)),
             note=_MEANING,
         ),
