@@ -108,7 +108,10 @@ class Calibration:
 
 def of_domain(calibrations: Sequence[Calibration], domain: str) -> Calibration | None:
     """The one of that domain."""
-    return next((found for found in calibrations if found.domain == domain), None)
+    for found in calibrations:
+        if found.domain == domain:
+            return found
+    return None
 
 
 def of_meter(meter: Meter) -> tuple[Calibration, ...]:
@@ -197,11 +200,10 @@ def forget(meter: str) -> int:
     every, machine = load(path()), _machine()
     before = every.get(machine, File())
     left = tuple(found for found in before.calibrations if found.meter != meter)
-    delays = {
-        spec: known
-        for spec, known in before.delays.items()
-        if meter not in (spec, parse_spec(spec)[0])
-    }
+    delays = {}
+    for spec, known in before.delays.items():
+        if meter not in (spec, parse_spec(spec)[0]):
+            delays[spec] = known
     removed = len(before.calibrations) + len(before.delays) - len(left) - len(delays)
     if removed:
         _save({**every, machine: File(left, delays)})

@@ -432,14 +432,20 @@ def _check_units(cells: Sequence[str], places: Sequence[tuple[str, int]]) -> Non
 
 def _other_unit(header: str) -> str | None:
     """A unit among the words of a header: `Power_kW_x`."""
-    words = _HEADER_WORD.findall(header)
-    return next((word for word in words if word.lower() in _OTHER_UNITS), None)
+    words: list[str] = _HEADER_WORD.findall(header)
+    for word in words:
+        if word.lower() in _OTHER_UNITS:
+            return word
+    return None
 
 
 def _other_power(header: str) -> str | None:
     """A word of a header for another quantity than real power."""
-    words = _HEADER_WORD.findall(header)
-    return next((word for word in words if word.lower() in _OTHER_POWERS), None)
+    words: list[str] = _HEADER_WORD.findall(header)
+    for word in words:
+        if word.lower() in _OTHER_POWERS:
+            return word
+    return None
 
 
 def _check_width(header: Sequence[str], rows: Sequence[tuple[int, Sequence[str]]]) -> None:
@@ -457,12 +463,11 @@ def _check_width(header: Sequence[str], rows: Sequence[tuple[int, Sequence[str]]
 def _has_decimal_comma(
     rows: Sequence[tuple[int, Sequence[str]]], places: Sequence[tuple[str, int]]
 ) -> bool:
-    cells = [
-        row[k].strip()
-        for _, row in rows[:200]
-        for key, k in places
-        if key in UNITS and k < len(row)
-    ]
+    cells = []
+    for _, row in rows[:200]:
+        for key, k in places:
+            if key in UNITS and k < len(row):
+                cells.append(row[k].strip())
     with_comma = list(filter(_COMMA_NUMBER.fullmatch, cells))
     if not with_comma or any("." in cell for cell in cells):
         return False

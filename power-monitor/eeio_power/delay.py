@@ -166,7 +166,9 @@ def delay_error_j(
     `missing_s`: how much less it was shifted than the delay requires, as there are no later
     readings.
     """
-    every_w = [power_w for edge in near for power_w in edge.watts]
+    every_w: list[float] = []
+    for edge in near:
+        every_w.extend(edge.watts)
     if not every_w:
         return 0.0
     longest_s = delay.averages_s + delay.averages_within_s

@@ -278,9 +278,9 @@ def _no_reading(channel: Channel, window_s: float, native_period_s: float, faile
 def combined_uncertainty_j(channels: Sequence[ChannelEnergy]) -> float:
     """Of channels that add up, J: accuracy and false readings linearly, all else as squares."""
     linear_j = sum(c.accuracy_j + c.unsure_j for c in channels)
-    independent = [
-        term for c in channels for term in (c.quantisation_j, c.edges_j, c.gaps_j, c.delay_j)
-    ]
+    independent: list[float] = []
+    for c in channels:
+        independent.extend((c.quantisation_j, c.edges_j, c.gaps_j, c.delay_j))
     return math.hypot(linear_j, *independent)
 
 
@@ -657,18 +657,19 @@ def _calibrated(
         return replace(reading, reasons=(*reading.reasons, note))
     power_w, gain = calibration.power_w(reading.power_w), calibration.gain
     limit_j = calibration.limit_of_w(power_w) * window_s
-    scaled = [
-        replace(
-            c,
-            accuracy_j=limit_j / len(channels),
-            quantisation_j=gain * c.quantisation_j,
-            edges_j=gain * c.edges_j,
-            gaps_j=gain * c.gaps_j,
-            delay_j=gain * c.delay_j,
-            unsure_j=gain * c.unsure_j,
+    scaled = []
+    for c in channels:
+        scaled.append(
+            replace(
+                c,
+                accuracy_j=limit_j / len(channels),
+                quantisation_j=gain * c.quantisation_j,
+                edges_j=gain * c.edges_j,
+                gaps_j=gain * c.gaps_j,
+                delay_j=gain * c.delay_j,
+                unsure_j=gain * c.unsure_j,
+            )
         )
-        for c in channels
-    ]
     return replace(
         reading,
         power_w=power_w,

@@ -93,10 +93,10 @@ def earlier_readings(
     """Some power readings of each channel, spread over all the time before a window."""
     until = bisect_right(times_s, before_s)
     step = max(1, until // EARLIER_READINGS)
-    return tuple(
-        column[:until:step] if channel.quantity == "power_w" else ()
-        for channel, column in zip(channels, columns, strict=True)
-    )
+    readings = []
+    for channel, column in zip(channels, columns, strict=True):
+        readings.append(column[:until:step] if channel.quantity == "power_w" else ())
+    return tuple(readings)
 
 
 def false_readings(
@@ -148,7 +148,10 @@ def _outliers(
         if not around_w or not inside:
             continue
         powers_w = [stretches.powers_w[k] for k in inside]
-        ratios = [max(w, floor_w) / max(near_w, floor_w) for w in powers_w for near_w in around_w]
+        ratios = []
+        for w in powers_w:
+            for near_w in around_w:
+                ratios.append(max(w, floor_w) / max(near_w, floor_w))
         if not all(map(_is_apart, ratios)):
             continue
         base_w = min(around_w)
@@ -266,24 +269,19 @@ def step_doubts(
 ) -> list[str]:
     """Counters of different packages that move in step: one register, shown for both."""
     low, high = bisect_right(times_s, start_s), bisect_right(times_s, end_s)
-    places = [
-        k
-        for k, channel in enumerate(channels)
-        if channel.in_domain_total
-        and (channel.domain, channel.quantity) == (reading.domain, "energy_j")
-    ]
     if reading.domain != "package" or high - low <= LEAST_EQUAL_STEPS:
         return []
-    return [
-        f"{channels[one].name} and {channels[other].name} change in step: they may be one counter"
-        for one, other in combinations(places, 2)
-        if in_step(
-            channels[one],
-            channels[other],
-            (values[one][low:high], values[other][low:high]),
-            LEAST_EQUAL_STEPS,
-        )
-    ]
+    counters = []
+    for channel, column in zip(channels, values, strict=True):
+        of_domain = channel.in_domain_total and channel.domain == reading.domain
+        if of_domain and channel.quantity == "energy_j":
+            counters.append((channel, column[low:high]))
+    doubts = []
+    for (first, first_j), (second, second_j) in combinations(counters, 2):
+        if in_step(first, second, (first_j, second_j), LEAST_EQUAL_STEPS):
+            names = f"{first.name} and {second.name}"
+            doubts.append(f"{names} change in step: they may be one counter")
+    return doubts
 
 
 def in_step(
@@ -466,22 +464,19 @@ def means_w(
     run: ConstantRun,
 ) -> list[float]:
     """Mean powers of a domain while another reading was constant, each over `compared_s`, W."""
-    counted = [
-        (channel.quantity, column)
-        for channel, column in zip(channels, values, strict=True)
-        if channel.domain == domain and channel.in_domain_total
-    ]
+    counted = []
+    for channel, column in zip(channels, values, strict=True):
+        if channel.domain == domain and channel.in_domain_total:
+            counted.append((channel.quantity, column))
     first = bisect_right(times_s, run.begin_s)
     begin_s = run.end_s
     if first < len(times_s):
         begin_s = times_s[first]
     count = min(MOST_COMPARED, int((run.end_s - begin_s) // run.compared_s))
-    places = []
+    places: list[int] = []
     if count > 1:
-        places = [
-            bisect_right(times_s, begin_s + (run.end_s - begin_s) * k / count) - 1
-            for k in range(count + 1)
-        ]
+        for k in range(count + 1):
+            places.append(bisect_right(times_s, begin_s + (run.end_s - begin_s) * k / count) - 1)
     found = []
     for low, high in pairwise(places):
         if high - low < 2:

@@ -55,7 +55,10 @@ def _microseconds(period_s: float) -> str:
 def find_reader(root: Path, name: str = NAME) -> Path | None:
     """The helper, if it was installed or compiled and may be run."""
     places = [root / LIBEXEC / name, Path(sys.prefix) / "libexec" / name]
-    return next((place for place in places if os.access(place, os.X_OK)), None)
+    for place in places:
+        if os.access(place, os.X_OK):
+            return place
+    return None
 
 
 class Helper(ABC):

@@ -74,7 +74,10 @@ def power_now(
             entries.append(now)
             if reading is not None:
                 readings.append(reading)
-    doubted = {(r.meter, r.domain): r.reasons for r in judged(readings) if r.doubtful}
+    doubted = {}
+    for r in judged(readings):
+        if r.doubtful:
+            doubted[(r.meter, r.domain)] = r.reasons
     return [
         replace(now, doubts=(*now.doubts, *doubted.get((now.meter, now.domain), ())))
         for now in entries

@@ -130,7 +130,10 @@ def load(path: Path) -> NodeRecording:
 
 
 def _reading(fields: Mapping[str, Any]) -> EnergyReading:
-    known = {n: fields[n] for n in READING_FIELDS if n in fields or n not in LATER_FIELDS}
+    known = {}
+    for n in READING_FIELDS:
+        if n in fields or n not in LATER_FIELDS:
+            known[n] = fields[n]
     texts = {n: tuple(known.get(n, ())) for n in ("reasons", "includes", "leaves_out")}
     reading = {**known, **texts}
     checked = EnergyReading(**reading)
@@ -196,7 +199,9 @@ def _sum(
     duration_s: float,
     remarks: Sequence[str],
 ) -> EnergyReading:
-    known = [reading for readings in each.values() for reading in readings]
+    known: list[EnergyReading] = []
+    for readings in each.values():
+        known.extend(readings)
     all_read = len(known) == len(each)
     power_w, energy_j, uncertainty_j = None, None, None
     if all_read:
@@ -243,7 +248,8 @@ def _reasons(each: Mapping[str, Sequence[EnergyReading]], domain: str) -> list[s
         if not readings:
             reasons.append(f"{node}: no reading of {domain}")
         for reading in readings:
-            reasons += [f"{node}: {reason}" for reason in reading.reasons or _silent(reading)]
+            for reason in reading.reasons or _silent(reading):
+                reasons.append(f"{node}: {reason}")
     return reasons
 
 

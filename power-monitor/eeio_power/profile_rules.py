@@ -320,11 +320,10 @@ def _emerald_resolution(reading: EnergyReading, info: MeterInfo) -> list[str]:
         wanted_w = 0.1
     if reading.power_w < 10.0:
         wanted_w = 0.01
-    steps_w = [
-        channel.resolution
-        for channel in info.channels
-        if channel.domain == reading.domain and channel.quantity == "power_w"
-    ]
+    steps_w = []
+    for channel in info.channels:
+        if channel.domain == reading.domain and channel.quantity == "power_w":
+            steps_w.append(channel.resolution)
     if 0.0 in steps_w:  # a log without a resolution in its spec
         return ["the meter's resolution is unknown; emerald requires it: give resolution="]
     worst_w = max(steps_w, default=0.0)

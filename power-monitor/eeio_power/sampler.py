@@ -185,9 +185,9 @@ class Sampler:
             raise PowerError(f"a sampling rate of {rate_hz} Hz is invalid; give a positive number")
         self.path = path
         self._clock = clock
-        infos = [
-            replace(meter_info(meter, rate_hz), calibrations=of_meter(meter)) for meter in meters
-        ]
+        infos = []
+        for meter in meters:
+            infos.append(replace(meter_info(meter, rate_hz), calibrations=of_meter(meter)))
         self._loops = [
             _loop(meter, info, clock, keep_s) for meter, info in zip(meters, infos, strict=True)
         ]
@@ -278,7 +278,10 @@ class Sampler:
                 if due_s > now_s
             ]
         )
-        waiting = [(loop, due_s) for loop, due_s in due if loop.request_sample(due_s)]
+        waiting = []
+        for loop, due_s in due:
+            if loop.request_sample(due_s):
+                waiting.append((loop, due_s))
         self._wait([loop.has_sampled(due_s) for loop, due_s in waiting])
 
     def read_counters(self, rate_hz: float | None) -> None:
@@ -304,11 +307,11 @@ class Sampler:
 
     def _counters(self) -> list[MeterLoop | BatchLoop]:
         """The meters for which the milliseconds around an edge matter."""
-        return [
-            loop
-            for loop in self._loops
-            if not isinstance(loop, LoggedLoop) and loop.faster_period_s(FASTEST_HZ) is not None
-        ]
+        counters = []
+        for loop in self._loops:
+            if not isinstance(loop, LoggedLoop) and loop.faster_period_s(FASTEST_HZ) is not None:
+                counters.append(loop)
+        return counters
 
     @property
     def infos(self) -> tuple[MeterInfo, ...]:
@@ -468,5 +471,6 @@ class _Stream:
             new = loop.samples_from(self._written[k])
             self._written[k] += len(new)
             first = self._first_index[k]
-            lines += [sample_lines(time_s, first, values) for time_s, values in new]
+            for time_s, values in new:
+                lines.append(sample_lines(time_s, first, values))
         return lines

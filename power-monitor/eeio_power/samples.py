@@ -159,10 +159,10 @@ class MeterSamples:
             )
         column = self.values[names.index(channel)]
         low, high = bisect_left(self.times_s, start_s), bisect_right(self.times_s, end_s)
-        return [
-            (self.times_s[i], None if math.isnan(column[i]) else column[i])
-            for i in range(low, high)
-        ]
+        series = []
+        for i in range(low, high):
+            series.append((self.times_s[i], None if math.isnan(column[i]) else column[i]))
+        return series
 
 
 Loads = Callable[[ConstantRun], tuple[float, float] | None]

@@ -508,9 +508,9 @@ class BatchLoop(Column):
             return
         times_s = [round(time_s, 6) for time_s in batch.done_s]
         if self._counters_only:
-            times_s = [
-                round((a + b) / 2.0, 6) for a, b in zip(batch.begun_s, batch.done_s, strict=True)
-            ]
+            times_s = []
+            for a, b in zip(batch.begun_s, batch.done_s, strict=True):
+                times_s.append(round((a + b) / 2.0, 6))
         self._times_s.extend(times_s)
         for column, values in zip(self._values, batch.columns, strict=True):
             column.extend(values)

@@ -372,14 +372,16 @@ class _Steps:
             and min(self._values[1:]) > least_j
         ):
             return []
-        return [
-            k
-            for k, (joules, seconds) in enumerate(zip(self.joules, self.lengths_s, strict=True))
-            if joules < 0.0
-            or seconds > long_s
-            or joules > (most_j := self._most_j(k, bound_w))
-            or abs(self._values[k + 1]) <= most_j
-        ]
+        suspects = []
+        for k, (joules, seconds) in enumerate(zip(self.joules, self.lengths_s, strict=True)):
+            if (
+                joules < 0.0
+                or seconds > long_s
+                or joules > (most_j := self._most_j(k, bound_w))
+                or abs(self._values[k + 1]) <= most_j
+            ):
+                suspects.append(k)
+        return suspects
 
     def _judge(self, k: int, found: _Found) -> None:
         channel, length_s = self._channel, self.lengths_s[k]
@@ -485,11 +487,10 @@ class _Steps:
         )
         found = []
         for side in sides:
-            usable = [
-                n
-                for n in side
-                if 0.0 <= self.joules[n] <= self._most_j(n, JUMP_FACTOR * self._likely_w)
-            ]
+            usable = []
+            for n in side:
+                if 0.0 <= self.joules[n] <= self._most_j(n, JUMP_FACTOR * self._likely_w):
+                    usable.append(n)
             seconds = math.fsum(self.lengths_s[n] for n in usable)
             if seconds > 0.0:
                 found.append(math.fsum(self.joules[n] for n in usable) / seconds)

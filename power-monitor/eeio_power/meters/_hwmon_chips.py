@@ -188,7 +188,9 @@ def _of_chip(chip: str, folder: Path, prefix: str) -> list[FileSensor]:
         return list(map(_of_line, _listed(chip, folder, prefix, family)))
     listed = _listed(chip, folder, prefix, "supply")
     supplies = _corsair(listed) if chip == _CORSAIR else _supplies(chip, folder, prefix, listed)
-    known_files = {file for sensor in supplies for file in sensor.files}
+    known_files: set[Path] = set()
+    for sensor in supplies:
+        known_files.update(sensor.files)
     return supplies + [
         _other(sensor, folder) for sensor in listed if not known_files.issuperset(sensor.files)
     ]

@@ -211,15 +211,17 @@ def _values(answer: Any, where: str) -> list[_Value]:
         raise PowerError(f"{where}: the answer has only the first of its values")
     if not listed:
         raise PowerError(f"{where}: the report has no values: is it enabled?")
-    return [
-        _Value(
-            (_text(one, "MetricId"), _text(one, "MetricProperty"), _source(one)),
-            _unix_s(_text(one, "Timestamp") or _text(answer, "Timestamp")),
-            _number(one),
-            _link(one.get("MetricDefinition") if isinstance(one, Mapping) else None),
+    values = []
+    for one in listed:
+        values.append(
+            _Value(
+                (_text(one, "MetricId"), _text(one, "MetricProperty"), _source(one)),
+                _unix_s(_text(one, "Timestamp") or _text(answer, "Timestamp")),
+                _number(one),
+                _link(one.get("MetricDefinition") if isinstance(one, Mapping) else None),
+            )
         )
-        for one in listed
-    ]
+    return values
 
 
 def _source(value: Any) -> str:

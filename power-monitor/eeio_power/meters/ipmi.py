@@ -622,7 +622,10 @@ def find(root: Path) -> Detected:
 
 
 def _device(root: Path) -> Path | None:
-    return next((root / device for device in DEVICES if (root / device).exists()), None)
+    for device in DEVICES:
+        if (root / device).exists():
+            return root / device
+    return None
 
 
 def _reader(wanted: str | None, root: Path) -> Path | None:
@@ -641,7 +644,10 @@ def _command(
 ) -> tuple[list[str], dict[str, str]]:
     """ipmitool's command line and environment. Raises PowerError for options that do not fit."""
     interface = options.get("interface", "lanplus" if "host" in options else "open")
-    environment = {key: os.environ[key] for key in ("PATH", "HOME") if key in os.environ}
+    environment = {}
+    for key in ("PATH", "HOME"):
+        if key in os.environ:
+            environment[key] = os.environ[key]
     environment |= {"LC_ALL": "C"}
     manager = NM_ADDRESS if options.get("mode") == "nm" else ()
     if interface == "open":

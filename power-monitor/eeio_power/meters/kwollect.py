@@ -230,7 +230,10 @@ class KwollectMeter:
 
     def _add(self, values: Sequence[Value], begin_s: float, end_s: float) -> None:
         """Those of this time, one of each moment, instead of the ones from before."""
-        new = {value.time_s: value for value in values if begin_s <= value.time_s <= end_s}
+        new = {}
+        for value in values:
+            if begin_s <= value.time_s <= end_s:
+                new[value.time_s] = value
         if new:
             low = bisect_left(self._values, begin_s, key=_time_s)
             self._values[low:] = new.values()
@@ -289,7 +292,10 @@ class KwollectMeter:
         """The usual time between values so far; None for less than three."""
         if len(self._values) < 3:
             return None
-        gaps_s = [b.time_s - a.time_s for a, b in pairwise(self._values) if b.time_s > a.time_s]
+        gaps_s = []
+        for a, b in pairwise(self._values):
+            if b.time_s > a.time_s:
+                gaps_s.append(b.time_s - a.time_s)
         if gaps_s:
             return statistics.median(gaps_s)
         return None

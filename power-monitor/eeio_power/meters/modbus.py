@@ -333,11 +333,10 @@ def _model(spec: str, options: Mapping[str, str]) -> Model | None:
             f"meter '{spec}': model={text} is not one of {', '.join(MODELS)}; give register=, "
             "type= and unit= of another device"
         )
-    own = [
-        key
-        for key in ("register", "type", "word_order", "table", "unit", "scale")
-        if key in options
-    ]
+    own = []
+    for key in ("register", "type", "word_order", "table", "unit", "scale"):
+        if key in options:
+            own.append(key)
     if own:
         raise PowerError(f"meter '{spec}': model={text} has its own {own[0]}; leave {own[0]}= out")
     return MODELS[text]

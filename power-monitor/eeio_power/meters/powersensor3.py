@@ -181,11 +181,10 @@ def _text(padded: bytes) -> str:
 
 def pairs_in_use(sensors: Sequence[Sensor]) -> list[Pair]:
     """Raises PowerError for a pair in use with a sensitivity of 0, and if no pair is in use."""
-    pairs = [
-        Pair(number, current, voltage)
-        for number, (current, voltage) in enumerate(zip(sensors[0::2], sensors[1::2], strict=True))
-        if current.in_use and voltage.in_use
-    ]
+    pairs = []
+    for number, (current, voltage) in enumerate(zip(sensors[0::2], sensors[1::2], strict=True)):
+        if current.in_use and voltage.in_use:
+            pairs.append(Pair(number, current, voltage))
     for pair in pairs:
         # Less than 1 µV/A is no sensor: the lowest is 16 mV/A.
         if min(abs(pair.current.sensitivity), abs(pair.voltage.sensitivity)) < 1e-6:
@@ -331,16 +330,17 @@ class Averager:
         first = stamps[0] if self._stamp is None else self._stamp
         steps = [(after - before) % STAMPS for before, after in pairwise((first, *stamps))]
         self._stamp = stamps[-1]
-        watts = [
-            list(
-                map(
-                    mul,
-                    map(amperes, words[at :: SENSORS + 1]),
-                    map(volts, words[at + 1 :: SENSORS + 1]),
+        watts = []
+        for at, amperes, volts in self._tables:
+            watts.append(
+                list(
+                    map(
+                        mul,
+                        map(amperes, words[at :: SENSORS + 1]),
+                        map(volts, words[at + 1 :: SENSORS + 1]),
+                    )
                 )
             )
-            for at, amperes, volts in self._tables
-        ]
         return steps, watts
 
     def _add(self, steps: list[int], watts: list[list[float]], broken: bool) -> None:
@@ -595,7 +595,10 @@ class StreamBatches(StreamThread):
             raise PowerError(error)
         times_s = [reading.time_s for reading in readings]
         columns = list(zip(*(reading.watts for reading in readings), strict=True))
-        problems = {k: r.problem for k, r in enumerate(readings) if r.problem is not None}
+        problems = {}
+        for k, r in enumerate(readings):
+            if r.problem is not None:
+                problems[k] = r.problem
         empty: list[Sequence[float]] = [[] for _ in self._meter.pairs]
         return Batch(times_s, times_s, tuple(columns or empty), problems)
 

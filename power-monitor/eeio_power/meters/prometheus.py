@@ -134,11 +134,10 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> PrometheusM
     if _NAME.fullmatch(metric) is None:
         raise PowerError(f"meter '{spec}': metric={metric} is not the name of a metric")
     domain = domain_option(spec, options)
-    network = {
-        key: value
-        for key, value in options.items()
-        if key in ("user", "password_file", "cafile", "insecure", "timeout_s")
-    }
+    network = {}
+    for key, value in options.items():
+        if key in ("user", "password_file", "cafile", "insecure", "timeout_s"):
+            network[key] = value
     unit = _unit(spec, options, metric)
     name = options.get("name", "prometheus")
     accuracy = number_option(spec, options, "accuracy")

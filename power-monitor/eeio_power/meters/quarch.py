@@ -572,20 +572,22 @@ def _open_module(spec: str, options: Mapping[str, str], average: str) -> ModuleM
 def _channels(
     name: str, rails: Sequence[str], accuracy: float | None, module: str, delay: Delay | None
 ) -> list[Channel]:
-    return [
-        Channel(
-            name=f"{name}:{rail}",
-            domain="device",
-            quantity="power_w",
-            accuracy_relative=_ACCURACY if accuracy is None else accuracy,
-            resolution=2 * _LIMIT_W,
-            max_power_w=_MOST_W,
-            contents=only("drives"),
-            remark=f"rails {', '.join(rails)} of {module}",
-            delay=delay,
+    channels = []
+    for rail in rails:
+        channels.append(
+            Channel(
+                name=f"{name}:{rail}",
+                domain="device",
+                quantity="power_w",
+                accuracy_relative=_ACCURACY if accuracy is None else accuracy,
+                resolution=2 * _LIMIT_W,
+                max_power_w=_MOST_W,
+                contents=only("drives"),
+                remark=f"rails {', '.join(rails)} of {module}",
+                delay=delay,
+            )
         )
-        for rail in rails
-    ]
+    return channels
 
 
 def _delay(period_s: float) -> Delay:
@@ -597,7 +599,10 @@ def _delay(period_s: float) -> Delay:
 
 
 def _only_module(qis: Qis) -> str:
-    listed = [line.rpartition(" ")[2] for line in qis.query("$list").splitlines() if line.strip()]
+    listed = []
+    for line in qis.query("$list").splitlines():
+        if line.strip():
+            listed.append(line.rpartition(" ")[2])
     found = [word for word in listed if "::" in word]
     if len(found) != 1:
         raise PowerError(f"QIS has {len(found)} modules; name one, module={' or '.join(found)}")

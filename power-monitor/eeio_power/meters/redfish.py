@@ -166,7 +166,10 @@ class RedfishMeter:
     def _check_supplies(self, path: str, answer: Any) -> None:
         """Raises PowerError if Power has other supplies than at the start: they share the load."""
         places = [keys for where, keys in self.found.places if where == path]
-        at_start = [keys[1] for keys in places if keys[0] == "PowerSupplies"]
+        at_start = []
+        for keys in places:
+            if keys[0] == "PowerSupplies":
+                at_start.append(keys[1])
         if at_start and at_start != _present(answer):
             raise PowerError(f"{self.client.host}{path}: the power supplies changed; start again")
 
@@ -658,7 +661,10 @@ def _supplies(client: http_json.JsonClient, path: str) -> _Reading | str | None:
     count = http_json.number_at(listing, "Members@odata.count")
     if count is not None and count > len(members):
         return f"{len(members)} of {count:g} supplies are listed"
-    supplies = [(m, supply) for m in members if not _is_absent(supply := client.get(m))]
+    supplies = []
+    for m in members:
+        if not _is_absent(supply := client.get(m)):
+            supplies.append((m, supply))
     remark = f"the sum of the power supplies {', '.join(_last(member) for member, _ in supplies)}"
     for key, contents in (("InputPowerWatts", WALL), ("OutputPowerWatts", BEHIND_SUPPLY)):
         each = []
@@ -727,7 +733,10 @@ def _gains_power(supply: Any) -> str | None:
 
 def _lacks_a_number(names: Sequence[str]) -> bool:
     """Whether the last numbers in the names of supplies do not follow each other."""
-    numbers = [int(digits[-1]) for name in names if (digits := re.findall(r"[0-9]+", name))]
+    numbers = []
+    for name in names:
+        if digits := re.findall(r"[0-9]+", name):
+            numbers.append(int(digits[-1]))
     are_different = len(set(numbers)) == len(names) > 1
     return are_different and max(numbers) - min(numbers) >= len(numbers)
 
@@ -801,9 +810,8 @@ def _rating_w(supply: Any) -> float | None:
     if not isinstance(ranges, list):
         ranges = []
     given = [http_json.number_at(supply, "PowerCapacityWatts")]
-    given += [
-        http_json.number_at(supply, "InputRanges", k, "OutputWattage") for k in range(len(ranges))
-    ]
+    for k in range(len(ranges)):
+        given.append(http_json.number_at(supply, "InputRanges", k, "OutputWattage"))
     return max((w for w in given if w is not None), default=None)
 
 

@@ -365,7 +365,10 @@ def _factors(table: Table, agent: Agent, index: str) -> tuple[float, float]:
     """W and J of one count, 0 J for an unknown unit. Raises PowerError for power in another."""
     if table.sensors is None:
         return table.power_w, table.energy_j
-    oids = [f"{table.sensors}.{column}.{index}.{kind}" for kind in (5, 8) for column in (6, 7)]
+    oids = []
+    for kind in (5, 8):
+        for column in (6, 7):
+            oids.append(f"{table.sensors}.{column}.{index}.{kind}")
     unit, digits, energy_unit, energy_digits = map(_number, agent.get(oids))
     if unit != _WATT or digits is None or not 0 <= digits <= 6:
         raise PowerError(

@@ -84,7 +84,10 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> TasmotaMete
         # Tasmota takes its web password as parameters.
         word = quote(http_json.password(spec, options), safe="")
         path = f"/cm?user={quote(options['user'], safe='')}&password={word}&cmnd=Status%208"
-    network = {key: value for key, value in options.items() if key != "user"}
+    network = {}
+    for key, value in options.items():
+        if key != "user":
+            network[key] = value
     meter = TasmotaMeter(
         spec=spec,
         name=options.get("name", "tasmota"),

@@ -197,11 +197,10 @@ def _acpi(sensors: Sequence[Sensor], extent: Extent) -> Choice | None:
 
 def _several_machines(sensors: Sequence[Sensor], extent: Extent) -> Choice | None:
     supplies = agreement.of_supplies(sensors)
-    machines = [
-        s.name
-        for s in sensors
-        if s not in supplies and sensor_names.is_machine(s.label) and sensor_names.number(s.label)
-    ]
+    machines = []
+    for s in sensors:
+        if s not in supplies and sensor_names.is_machine(s.label) and sensor_names.number(s.label):
+            machines.append(s.name)
     if not supplies or not machines:
         return None
     listed = ", ".join(machines)
@@ -301,7 +300,10 @@ def _unlisted(usable: Sequence[Sensor], units: set[str]) -> str | None:
     """Why a controller may have supplies that it does not list."""
     if len(units) < 2:
         return "a single supply sensor may not cover all supplies"
-    numbers = {int(unit) for unit in units if unit.isdigit()}
+    numbers = set()
+    for unit in units:
+        if unit.isdigit():
+            numbers.add(int(unit))
     if numbers and len(numbers) == len(units) and not _follow_each_other(numbers):
         return "by their numbers, a supply is missing"
     if len({s.kind for s in usable}) != 1:
