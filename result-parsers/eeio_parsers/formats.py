@@ -90,11 +90,10 @@ def _with_keys(text: str, head: str) -> Format | None:
 
 def _first_in(text: str) -> Format | None:
     """That whose report is the first in the text."""
-    places = [
-        (form.prepares_others, match.start(), order, form)
-        for order, form in enumerate(every())
-        if form.begins is not None and (match := form.begins.search(text)) is not None
-    ]
+    places = []
+    for order, form in enumerate(every()):
+        if form.begins is not None and (match := form.begins.search(text)) is not None:
+            places.append((form.prepares_others, match.start(), order, form))
     if places:
         return min(places)[3]
     return None

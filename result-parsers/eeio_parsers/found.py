@@ -106,11 +106,10 @@ def with_mixed(report: FoundReport) -> FoundReport:
     of_group: dict[str, list[FoundPhase]] = {}
     for phase in report.phases:
         of_group.setdefault(phase.group, []).append(phase)
-    mixed = [
-        _both(phases)
-        for phases in of_group.values()
-        if {phase.operation for phase in phases} >= {"read", "write"}
-    ]
+    mixed = []
+    for phases in of_group.values():
+        if {phase.operation for phase in phases} >= {"read", "write"}:
+            mixed.append(_both(phases))
     return replace(report, mixed=tuple(mixed))
 
 
@@ -168,9 +167,9 @@ def added(jobs: Sequence[FoundPhase], name: str) -> FoundPhase:
         return done / longest_s
 
     names = dict.fromkeys(key for job in jobs for key in job.options)
-    options = {
-        key: " | ".join(dict.fromkeys(job.options.get(key, "-") for job in jobs)) for key in names
-    }
+    options = {}
+    for key in names:
+        options[key] = " | ".join(dict.fromkeys(job.options.get(key, "-") for job in jobs))
     return replace(
         first,
         name=name,

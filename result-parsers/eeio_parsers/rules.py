@@ -31,7 +31,10 @@ class FoundFile:
 
     @property
     def version(self) -> str | None:
-        return next((report.version for report in self.reports if report.version), None)
+        for report in self.reports:
+            if report.version:
+                return report.version
+        return None
 
     def reject(self, why: str) -> None:
         self.reports, self.rejected = [], why

@@ -119,11 +119,11 @@ def _rates(row: re.Match[str]) -> dict[str, str]:
     if any(column ^ 1 not in below for column in below if column ^ 1 < len(ends)):
         raise none_found("Bonnie++", f"a rate without its %CP: {row[0].strip()[-120:]!r}")
     # A rate is in each second column.
-    return {
-        TESTS[column // 2]: _rate(cell[0])
-        for column, cell in zip(below, cells, strict=True)
-        if column % 2 == 0
-    }
+    rates = {}
+    for column, cell in zip(below, cells, strict=True):
+        if column % 2 == 0:
+            rates[TESTS[column // 2]] = _rate(cell[0])
+    return rates
 
 
 def _rate(cell: str) -> str:

@@ -91,10 +91,9 @@ def read_text(text: str) -> Iterator[FoundReport]:
         options = {"command": command[1].strip()}
         phases = [replace(phase, options={**options, **phase.options}) for phase in phases]
     incomplete = re.findall(r"WARNING\*?: .{0,40}?(\S{1,20}) module contains incomplete", text)
-    notes = [
-        f"{module}: incomplete: Darshan had no memory for all files"
-        for module in dict.fromkeys(incomplete)
-    ]
+    notes = []
+    for module in dict.fromkeys(incomplete):
+        notes.append(f"{module}: incomplete: Darshan had no memory for all files")
     yield FoundReport(tuple(phases), version[1] if version else None, notes=tuple(notes))
 
 
@@ -194,11 +193,14 @@ def _phase(
 
 def _sizes(total: Callable[[str], float]) -> dict[int, float]:
     """The most frequent sizes of requests, at most four, with their counts."""
-    found = {
-        round(total(f"ACCESS{place}_ACCESS")): total(f"ACCESS{place}_COUNT")
-        for place in (1, 2, 3, 4)
-    }
-    return {size: count for size, count in found.items() if size and count}
+    found = {}
+    for place in (1, 2, 3, 4):
+        found[round(total(f"ACCESS{place}_ACCESS"))] = total(f"ACCESS{place}_COUNT")
+    sizes = {}
+    for size, count in found.items():
+        if size and count:
+            sizes[size] = count
+    return sizes
 
 
 FORMATS = (Format("darshan", "text", read_text, begins=TEXT),)

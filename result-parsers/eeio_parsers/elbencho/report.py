@@ -57,9 +57,10 @@ def read_csv(text: str) -> Iterator[FoundReport]:
         row = {str(name).lower(): str(value) for name, value in row.items()}
         # The columns before the operation are settings; their names differ from version to version.
         columns = itertools.takewhile(lambda name: name != "operation", row)
-        settings = {
-            name.replace("io depth", "iodepth"): row[name] for name in columns if name != "iso date"
-        }
+        settings = {}
+        for name in columns:
+            if name != "iso date":
+                settings[name.replace("io depth", "iodepth")] = row[name]
         values = {
             "rate": _sum_of_directions(row, "mib/s [last]", MIB),
             "entries": _sum_of_directions(row, "entries/s [last]"),

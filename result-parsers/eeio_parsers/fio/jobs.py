@@ -174,7 +174,10 @@ def _check_complete(entries: Sequence[Mapping[str, Any]]) -> None:
 def _check_sum(total: Mapping[str, Any], entries: Sequence[Mapping[str, Any]]) -> None:
     """Raises ToolOutputError if the servers' jobs are not the sum that fio's client reports."""
     for operation in DIRECTIONS:
-        moved = [entry[operation]["io_bytes"] for entry in entries if operation in entry]
+        moved = []
+        for entry in entries:
+            if operation in entry:
+                moved.append(entry[operation]["io_bytes"])
         reported = total.get(operation, {}).get("io_bytes", sum(moved))
         if sum(moved) != reported:
             raise none_found(

@@ -229,7 +229,10 @@ def _phase(
 
 def _latencies(direction: Direction) -> dict[str, float]:
     """Those of the total time; fio gives their percentiles only with --lat_percentiles=1."""
-    total = {name: value for (kind, name), value in direction.latencies.items() if kind == "total"}
+    total = {}
+    for (kind, name), value in direction.latencies.items():
+        if kind == "total":
+            total[name] = value
     if any(name.startswith("p") for name in total):
         return total
     percentiles = {

@@ -201,11 +201,10 @@ def _text_report(text: str, headers: list[dict[str, str]]) -> FoundReport:
     of_servers = [entry for entry in every if entry["name"].strip() != ALL_CLIENTS]
     # A client's sum counts where its servers' own entries are not there.
     blocks = _blocks(text, every, set(of_servers or every))
-    phases = [
-        (entry["group"], phase)
-        for entry, block in blocks
-        for phase in _of_entry(entry, block, _header(headers, entry))
-    ]
+    phases = []
+    for entry, block in blocks:
+        for phase in _of_entry(entry, block, _header(headers, entry)):
+            phases.append((entry["group"], phase))
     if not phases:
         raise none_found("fio", "no job has a result: the report is cut off, or all jobs failed")
     if of_servers:

@@ -36,7 +36,11 @@ def read_text(text: str) -> Iterator[FoundReport]:
         if line is None:
             return {}
         spans = zip(names, line.groups()[::2], line.groups()[1::2], strict=True)
-        return {name: figure(value) * units[unit] for name, value, unit in spans if value}
+        seconds = {}
+        for name, value, unit in spans:
+            if value:
+                seconds[name] = figure(value) * units[unit]
+        return seconds
 
     # Notes may quote only the times, below words of their own.
     named = TEXT.search(text) is not None

@@ -133,15 +133,15 @@ def _phases(
     source = f"{capture.directory / OUTPUT_FILE}"
     text = capture.text(OUTPUT_FILE)
     arrivals = Arrivals(capture, "stdout", text)
-    lines = {
-        line["name"]: line for line in RESULT.finditer(text) if "\n" in text[line.end() :][:99]
-    }
+    lines = {}
+    for line in RESULT.finditer(text):
+        if "\n" in text[line.end() :][:99]:
+            lines[line["name"]] = line
     # `timestamp` is no I/O; a phase with run = FALSE has no score and takes no time.
-    ran = [
-        s
-        for s in sections.values()
-        if "score" in s.values and (s.score > 0 or s.lasted_s > _NOTHING_S)
-    ]
+    ran = []
+    for s in sections.values():
+        if "score" in s.values and (s.score > 0 or s.lasted_s > _NOTHING_S):
+            ran.append(s)
     if missing := [section.name for section in ran if section.name not in lines]:
         raise ToolOutputError(f"{source}: cut off: no line of {', '.join(missing)}")
     if not ran:
@@ -149,10 +149,10 @@ def _phases(
     ends_s = [arrivals.of(lines[section.name].end()) for section in ran]
     windows = _windows(capture, ran, ends_s, stopped)
     processes = int(q.COUNT.of_text(sections["run"].values.get("procs", ""), "procs"))
-    return tuple(
-        _phase(capture, section, lines[section.name]["unit"], window, processes)
-        for section, window in zip(ran, windows, strict=True)
-    )
+    phases = []
+    for section, window in zip(ran, windows, strict=True):
+        phases.append(_phase(capture, section, lines[section.name]["unit"], window, processes))
+    return tuple(phases)
 
 
 @dataclass(frozen=True)
@@ -296,7 +296,10 @@ def _run(
     """Figures of the complete run, and notes on it."""
     scores, run = sections["SCORE"].values, sections["run"].values
     score, _, mark = scores["SCORE"].partition(" ")
-    option = {f"{s.name}.{key}": value for s in config.values() for key, value in s.values.items()}
+    option = {}
+    for s in config.values():
+        for key, value in s.values.items():
+            option[f"{s.name}.{key}"] = value
     stonewall = option.get("debug.stonewall-time", "0")
     short = int(stonewall) < VALID_STONEWALL_S
     hashes = f"config hash {run.get('config-hash', '-')}, score hash {scores['hash']}"
@@ -306,7 +309,9 @@ def _run(
         why = []
         if short:
             why = [least]
-        why += [error for error in dict.fromkeys(errors) if "stonewall-time" not in error]
+        for error in dict.fromkeys(errors):
+            if "stonewall-time" not in error:
+                why.append(error)
         notes.insert(0, f"{NOT_VALID}: {'; '.join(why[:3]) or 'IO500 marks it [INVALID]'}")
     if option.get("global.drop-caches") != "TRUE":
         notes.append("IO500 did not drop the page cache between its phases")

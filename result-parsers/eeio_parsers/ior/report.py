@@ -136,11 +136,9 @@ def ends_of_rows(text: str) -> list[int]:
     tables = list(_COLUMNS.finditer(text))
     for table, following in zip(tables, [*tables[1:], None], strict=True):
         body = _body(text[table.end() : following.start() if following else len(text)])
-        ends += [
-            table.end() + row.end()
-            for row in _ROW.finditer(body)
-            if row[1] != "remove" and row[2].split()[0] not in _NO_RATE
-        ]
+        for row in _ROW.finditer(body):
+            if row[1] != "remove" and row[2].split()[0] not in _NO_RATE:
+                ends.append(table.end() + row.end())
     return ends
 
 
@@ -149,9 +147,11 @@ _NO_RATE = ("-", "NA")
 
 def _settings(text: str) -> dict[str, str]:
     """The settings above a table. A value is a part of a line that no other setting is in."""
-    return {
-        name.strip().lower(): value for name, value in _SETTING.findall(text) if " = " not in value
-    }
+    settings = {}
+    for name, value in _SETTING.findall(text):
+        if " = " not in value:
+            settings[name.strip().lower()] = value
+    return settings
 
 
 def _check_complete(phases: tuple[FoundPhase, ...], before: str, part: str, after: str) -> None:
@@ -241,7 +241,11 @@ _JSON_TIMES = {
 
 def _metrics(row: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, float]:
     values = {name: number(str(row.get(key))) for key, name in names.items()}
-    return {name: value for name, value in values.items() if value is not None}
+    metrics = {}
+    for name, value in values.items():
+        if value is not None:
+            metrics[name] = value
+    return metrics
 
 
 def _jobs(settings: Mapping[str, str]) -> int | None:
@@ -340,13 +344,16 @@ def _only_iops(phase: FoundPhase, rows: Sequence[Mapping[str, str]]) -> float | 
     total_s = phase.runtime_s or 0.0
     if not abs(phase.metrics.get("transfer_s", 0.0) - total_s) < 0.01 * total_s:
         return None
-    found = {
-        row.get("Mean(OPs)")
-        for row in rows
-        if (row["Operation"], row["reps"]) == (phase.operation, "1")
-        and count(row["xsize"]) == phase.request_bytes
-        and _same_rate(phase.bandwidth_bytes_per_s or 0.0, (number(row["Mean(MiB)"]) or 0.0) * MIB)
-    }
+    found = set()
+    for row in rows:
+        if (
+            (row["Operation"], row["reps"]) == (phase.operation, "1")
+            and count(row["xsize"]) == phase.request_bytes
+            and _same_rate(
+                phase.bandwidth_bytes_per_s or 0.0, (number(row["Mean(MiB)"]) or 0.0) * MIB
+            )
+        ):
+            found.add(row.get("Mean(OPs)"))
     if len(found) == 1:
         return number(found.pop()) or None
     return None
@@ -411,18 +418,19 @@ def _mean(row: Mapping[str, str]) -> FoundPhase:
 def _repetitions(mean: FoundPhase, above: Sequence[FoundPhase]) -> list[FoundPhase]:
     """Those that a row of the summary is the mean of, with its settings; none if that is not
     certain."""
-    own = [
-        replace(
-            one,
-            request_bytes=mean.request_bytes,
-            jobs=mean.jobs,
-            engine=mean.engine,
-            options=mean.options,
-            bytes=one.bytes or _unless_ended(mean.bytes, one),
-        )
-        for one in above
-        if one.operation == mean.operation and one.request_bytes in (None, mean.request_bytes)
-    ]
+    own = []
+    for one in above:
+        if one.operation == mean.operation and one.request_bytes in (None, mean.request_bytes):
+            own.append(
+                replace(
+                    one,
+                    request_bytes=mean.request_bytes,
+                    jobs=mean.jobs,
+                    engine=mean.engine,
+                    options=mean.options,
+                    bytes=one.bytes or _unless_ended(mean.bytes, one),
+                )
+            )
     rates = [one.bandwidth_bytes_per_s or 0.0 for one in own]
     complete = own and len(own) == count(mean.options["repetitions"])
     rate = mean.bandwidth_bytes_per_s or 0.0
@@ -456,13 +464,19 @@ _FACTORS = (
 
 def _options(settings: Mapping[str, str], part: str) -> dict[str, str]:
     """The settings that make another experiment, and the command line with all others."""
-    found = {name: settings[name] for name in _FACTORS if name in settings}
+    found = {}
+    for name in _FACTORS:
+        if name in settings:
+            found[name] = settings[name]
     command = re.search(r"^Command line(?: used)?\s{0,99}:\s{0,99}\S{1,999}(.*)$", part, re.M)
     return found | ({"command": command[1].strip()[:500]} if command else {})
 
 
 def _first(settings: Mapping[str, str], *names: str) -> str | None:
-    return next((settings[name] for name in names if name in settings), None)
+    for name in names:
+        if name in settings:
+            return settings[name]
+    return None
 
 
 def _kib(text: str | None) -> int | None:

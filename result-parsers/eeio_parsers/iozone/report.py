@@ -51,10 +51,9 @@ def read_text(text: str) -> Iterator[FoundReport]:
         options = {}
         if command:
             options = {"command": command[1].strip()[:500]}
-        phases = [
-            replace(phase, options={**options, **phase.options})
-            for phase in (*_table(part, direct, words), *_children(part, direct))
-        ]
+        phases = []
+        for phase in (*_table(part, direct, words), *_children(part, direct)):
+            phases.append(replace(phase, options={**options, **phase.options}))
         unit = re.search(r"Output is in ([^\n]{1,80})", part)
         if unit is not None and not unit[1].lower().startswith("kbytes/sec"):
             raise none_found(
