@@ -92,7 +92,8 @@ def _characterize(campaign: Campaign, rules: Rules) -> list[Row]:
         if experiment.level not in LEVELS:
             continue
         of_experiment = repetitions.get(experiment.id, [])
-        rows += [_phase_row(of_phase, judgement) for of_phase in of_experiment]
+        for of_phase in of_experiment:
+            rows.append(_phase_row(of_phase, judgement))
         if not of_experiment:
             rows.append(_row_without_phase(campaign, experiment, runs.get(experiment.id, [])))
     for left_out in campaign.design.not_measured:
@@ -201,10 +202,9 @@ def _phase_row(repetitions: Repetitions, judgement: Judgement) -> Row:
     campaign, experiment = repetitions.campaign, repetitions.experiment
     observations, runs, first = repetitions.observations, repetitions.runs, repetitions.first
     remarks = _remarks(runs) | _levels(repetitions.bandwidths)
-    sources = [
-        judgement.of(figures, repetitions, remarks.get(MEMORY_CACHE))
-        for figures in domain_figures(observations, campaign, judgement.rules.busy)
-    ]
+    sources = []
+    for figures in domain_figures(observations, campaign, judgement.rules.busy):
+        sources.append(judgement.of(figures, repetitions, remarks.get(MEMORY_CACHE)))
     measured = tuple(figures for figures in sources if figures.energy_kind != "modelled")
     phases = [observation.phase for observation in observations]
     return Row(

@@ -82,9 +82,9 @@ def _agreement(campaign: Campaign) -> Agreement:
         shared = [window for window in windows if window.keys() >= set(group)]
         if len(shared) < LEAST_WINDOWS or (len(group) > 2 and messages):
             continue
-        compared = [
-            _mean(key, shared) if len(of_key[key]) > len(shared) else means[key] for key in group
-        ]
+        compared = []
+        for key in group:
+            compared.append(_mean(key, shared) if len(of_key[key]) > len(shared) else means[key])
         for readings, message in contradictions(compared):
             text = f"over {len(shared)} windows of the campaign: {message}"
             messages.setdefault(text, tuple(mean.key for mean in readings))

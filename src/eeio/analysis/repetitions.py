@@ -26,9 +26,12 @@ class Repetitions:
 
     @cached_property
     def pairs(self) -> list[tuple[Run, Phase]]:
-        return [
-            (run, phase) for run in self.runs for phase in run.phases if phase.name == self.name
-        ]
+        pairs = []
+        for run in self.runs:
+            for phase in run.phases:
+                if phase.name == self.name:
+                    pairs.append((run, phase))
+        return pairs
 
     @cached_property
     def good(self) -> list[Phase]:
@@ -87,10 +90,13 @@ class Repetitions:
         used = self.judged[0]
         if self.partly is None:
             return used
-        windows = [
-            replace(observation.window, bandwidth_bytes_per_s=None, why_no_efficiency=self.partly)
-            for observation in used
-        ]
+        windows = []
+        for observation in used:
+            windows.append(
+                replace(
+                    observation.window, bandwidth_bytes_per_s=None, why_no_efficiency=self.partly
+                )
+            )
         return [
             Observation(self.experiment, observation.phase, window)
             for observation, window in zip(used, windows, strict=True)
@@ -103,7 +109,9 @@ class Repetitions:
 
     @cached_property
     def invalid_reasons(self) -> tuple[str, ...]:
-        of_runs = [reason for run in self.runs for reason in run.validity]
+        of_runs: list[str] = []
+        for run in self.runs:
+            of_runs.extend(run.validity)
         of_phases = [reason for _, phase in self.pairs for reason in phase.validity]
         return tuple(dict.fromkeys(of_runs + of_phases))
 
@@ -154,24 +162,26 @@ def _directions(both: Repetitions) -> Iterator[Repetitions]:
             continue
         is_plain = both.name == both.first.operation
         name = f"{direction}s" if is_plain else f"{both.name}: {direction}s"
-        runs = [
-            replace(
-                run,
-                phases=tuple(
-                    _of(phase, direction, name) for phase in run.phases if phase.name == both.name
-                ),
+        runs = []
+        for run in both.runs:
+            runs.append(
+                replace(
+                    run,
+                    phases=tuple(
+                        _of(phase, direction, name)
+                        for phase in run.phases
+                        if phase.name == both.name
+                    ),
+                )
             )
-            for run in both.runs
-        ]
         yield Repetitions(both.campaign, both.experiment, runs, name, is_direction=True)
 
 
 def _of(phase: Phase, direction: str, name: str) -> Phase:
-    metrics = {
-        figure.removeprefix(f"{direction}_"): value
-        for figure, value in phase.metrics.items()
-        if figure.startswith(f"{direction}_")
-    }
+    metrics = {}
+    for figure, value in phase.metrics.items():
+        if figure.startswith(f"{direction}_"):
+            metrics[figure.removeprefix(f"{direction}_")] = value
     return replace(
         phase,
         name=name,

@@ -227,7 +227,10 @@ class Row:
         experiment = self._experiment_json()
         source = self._source_json()
         figures, reasons = self._figures()
-        poor = {self.why(metric.key) for metric in metrics.METRICS if metric.level}
+        poor = set()
+        for metric in metrics.METRICS:
+            if metric.level:
+                poor.add(self.why(metric.key))
         body = {
             "campaign": self.campaign,
             "preset": self.preset,

@@ -99,7 +99,10 @@ def save(campaign: Campaign, cache: Path) -> None:
     file = _file(campaign.folder, cache)
     if file is None or file.name != key.value:
         return
-    lasting = {name: derived for name, derived in every.items() if derived.lasts}
+    lasting = {}
+    for name, derived in every.items():
+        if derived.lasts:
+            lasting[name] = derived
     if all(derived.origin != "computed" for derived in lasting.values()):
         return
     counts = len(campaign.runs), len(campaign.set_aside)

@@ -136,7 +136,10 @@ class Cell:
     def together(self, *metrics: str) -> tuple[list[tuple[float, ...]], int]:
         """The values of each run that has all these metrics, in the order of the runs; and how
         many runs lack one of them."""
-        measured = [self.measured[metric] for metric in metrics if metric in self.measured]
+        measured = []
+        for metric in metrics:
+            if metric in self.measured:
+                measured.append(self.measured[metric])
         of_run = [dict(zip(each.runs, each.values, strict=True)) for each in measured]
         every = set().union(*of_run)
         complete = []
@@ -147,9 +150,9 @@ class Cell:
 
     @cached_property
     def _medians(self) -> dict[str, float]:
-        found = {
-            name: descriptive.median(measured.values) for name, measured in self.measured.items()
-        }
+        found = {}
+        for name, measured in self.measured.items():
+            found[name] = descriptive.median(measured.values)
         # The median of an even number of reciprocals is another one.
         if EFFICIENCY in found and self.n(EFFICIENCY) == self.n(J_PER_GB):
             found[EFFICIENCY] = GB / found[J_PER_GB]
@@ -167,11 +170,10 @@ class Cell:
         """The cell in one line: `PC HDD1: sequential write, 32 KiB, buffer off`; with its level,
         tool, details and target when `tool` is true. Omits factors left as found. For a command of
         `eeio bench`, its name or its text."""
-        left = {
-            name: level
-            for name, level in self.factors.items()
-            if name not in set(without) and level != "as found"
-        }
+        left = {}
+        for name, level in self.factors.items():
+            if name not in set(without) and level != "as found":
+                left[name] = level
         place = " ".join(left[k] for k in ("machine", "device") if k in left)
         names = self._tool(left) if tool else self.details
         parts = list(filter(None, (_kind(left), *_settings(left, without), *names)))
@@ -202,7 +204,9 @@ def _settings(levels: Mapping[str, str], without: Iterable[str]) -> list[str]:
     texts = []
     if "size" in levels:
         texts = [levels["size"]]
-    texts += [f"{name} {levels[name]}" for name in ("buffer", "disk") if name in levels]
+    for name in ("buffer", "disk"):
+        if name in levels:
+            texts.append(f"{name} {levels[name]}")
     if "load" not in without:
         arguments = [text.partition("=") for text in levels.get("arguments", "").split()]
         texts += [f"load {value} %" for name, _, value in arguments if name == "load"]
@@ -263,12 +267,16 @@ def _cells_of(campaign: Campaign) -> tuple[Cell, ...]:
     # Each machine's pilot finds its size; comparisons are per byte and per second. A run that a
     # pilot shortened represents the full run, as the pilot proved.
     planned = {planned.experiment.id: planned for planned in campaign.design.experiments}
-    found = [
-        replace(_cell(place, repetitions, planned.get(id)), details=campaign.details.get(id, ()))
-        for id, of_experiment in repetitions_of(campaign).items()
-        for repetitions in of_experiment
-        if repetitions.experiment.level != "context"
-    ]
+    found = []
+    for id, of_experiment in repetitions_of(campaign).items():
+        for repetitions in of_experiment:
+            if repetitions.experiment.level != "context":
+                found.append(
+                    replace(
+                        _cell(place, repetitions, planned.get(id)),
+                        details=campaign.details.get(id, ()),
+                    )
+                )
     doubts = tuple(message for _, message in agreement(campaign).contradictions)
     if doubts:
         found = [
@@ -309,10 +317,9 @@ class _Collected:
         return name
 
     def figures(self) -> dict[str, Measured | Missing]:
-        measured = {
-            metric: Measured(tuple(of_run.values()), tuple(of_run))
-            for metric, of_run in self.values.items()
-        }
+        measured = {}
+        for metric, of_run in self.values.items():
+            measured[metric] = Measured(tuple(of_run.values()), tuple(of_run))
         return {**self.missing, **measured}
 
 
@@ -401,7 +408,10 @@ def _factors(
 ) -> dict[str, str]:
     """Factor -> level, of everything but the machine and the drive."""
     arguments = dict(experiment.arguments)
-    own = {key: value for key, value in arguments.items() if key not in _PROCESSORS}
+    own = {}
+    for key, value in arguments.items():
+        if key not in _PROCESSORS:
+            own[key] = value
     return {
         "level": experiment.level,
         "tool": experiment.tool,

@@ -101,16 +101,14 @@ class Changes:
 
     def mean_ratio(self, metric: str) -> float | None:
         """Geometric mean over the experiments of their ratios; None where none has one."""
-        ratios = [
-            found.change.ratio
-            for experiment in self.experiments
-            if (found := experiment.metrics[metric]).change.ratio is not None
-            and found.verdict != "not compared"
-        ]
-        logs = [math.log(ratio) for ratio in ratios if ratio is not None]
-        if logs:
-            return math.exp(math.fsum(logs) / len(logs))
-        return None
+        logs = []
+        for experiment in self.experiments:
+            of_metric = experiment.metrics[metric]
+            if of_metric.change.ratio is not None and of_metric.verdict != "not compared":
+                logs.append(math.log(of_metric.change.ratio))
+        if not logs:
+            return None
+        return math.exp(math.fsum(logs) / len(logs))
 
 
 def changes(
@@ -123,7 +121,10 @@ def changes(
     an energy that is known to worse than MOST_UNCERTAIN has an answer only where the change exceeds
     what both meters may be wrong."""
     first, second = (by_what(cells) for _, cells in (before, after))
-    pairs = [(first[key], second[key]) for key in first if key in second]
+    pairs = []
+    for key in first:
+        if key in second:
+            pairs.append((first[key], second[key]))
     columns = {metric: _column(pairs, metric, rule, adjustment) for metric in change_metrics()}
     return Changes(
         before=before[0],
@@ -179,12 +180,16 @@ def _column(
     rule: Rule,
     adjustment: Adjustment,
 ) -> list[MetricChange]:
-    found = [
-        change(
-            before.values(metric), after.values(metric), rule, _finite(doubt(before, after, metric))
+    found = []
+    for before, after in pairs:
+        found.append(
+            change(
+                before.values(metric),
+                after.values(metric),
+                rule,
+                _finite(doubt(before, after, metric)),
+            )
         )
-        for before, after in pairs
-    ]
     p_values = [one.p_direction for one in found if one.p_direction is not None]
     adjusted = iter(p_values if adjustment == "none" else adjust(p_values, adjustment))
     return [

@@ -82,11 +82,11 @@ class Bench:
         distances = [abs(time - median) for time in times]
         # More than half of the runs took the same time.
         usual = statistics.median(distances) or statistics.fmean(distances)
-        return tuple(
-            time
-            for time, distance in zip(times, distances, strict=True)
-            if distance > _OUTLIER_DEVIATIONS * usual
-        )
+        outliers = []
+        for time, distance in zip(times, distances, strict=True):
+            if distance > _OUTLIER_DEVIATIONS * usual:
+                outliers.append(time)
+        return tuple(outliers)
 
     @property
     def missing(self) -> dict[str, str]:
@@ -244,7 +244,10 @@ def _of_runs(
 
 
 def _bench(label: str, arguments: Mapping[str, str], runs: Sequence[Run]) -> Bench:
-    parameters = {name: value for name, value in arguments.items() if name not in _OWN}
+    parameters = {}
+    for name, value in arguments.items():
+        if name not in _OWN:
+            parameters[name] = value
     main = _meter_of(runs)
     executed = [_execution(run, main) for run in runs]
     used = [each for each in executed if not isinstance(each, Missing)]
@@ -269,7 +272,11 @@ def _bench(label: str, arguments: Mapping[str, str], runs: Sequence[Run]) -> Ben
 
 def _first_remarks(runs: Sequence[Run]) -> dict[str, str]:
     """Of each kind that of the first run that has one."""
-    return {kind: text for run in reversed(runs) for kind, text in run.remarks.items()}
+    remarks = {}
+    for run in reversed(runs):
+        for kind, text in run.remarks.items():
+            remarks[kind] = text
+    return remarks
 
 
 def _figures(
@@ -295,9 +302,10 @@ def _doubts(readings: Sequence[EnergyReading]) -> tuple[str, ...]:
 
 def _meter_of(runs: Sequence[Run]) -> Key | None:
     """The source that all energies of a command are of."""
-    energies = [
-        window_of(run.experiment, run.phases[0]).energy for run in runs if run.valid and run.phases
-    ]
+    energies = []
+    for run in runs:
+        if run.valid and run.phases:
+            energies.append(window_of(run.experiment, run.phases[0]).energy)
     return main_source(repetitions_by_source(energies, is_powered), DOMAINS)
 
 

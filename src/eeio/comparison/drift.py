@@ -90,15 +90,14 @@ def power_effects(cells: Sequence[Cell], round_of: Mapping[int, int]) -> dict[st
     """Of the rounds on each measured power that two cells or more have, by metric."""
     found = {}
     for metric in POWER.values():
-        logs = {
-            _series(cell): {
-                round_of[order]: math.log(watts)
-                for order, watts in zip(measured.runs, measured.values, strict=True)
-                if order in round_of
-            }
-            for cell in cells
-            if (measured := cell.measured.get(metric)) and min(measured.values) > 0
-        }
+        logs = {}
+        for cell in cells:
+            if (measured := cell.measured.get(metric)) and min(measured.values) > 0:
+                logs[_series(cell)] = {
+                    round_of[order]: math.log(watts)
+                    for order, watts in zip(measured.runs, measured.values, strict=True)
+                    if order in round_of
+                }
         if len(logs) > 1:
             found[metric] = round_effects(logs)
     return found

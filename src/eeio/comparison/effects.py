@@ -124,10 +124,10 @@ def _needs_dunn(groups: Groups) -> bool:
 
 def _pairs(index: Index, factor: str) -> dict[Levels, list[tuple[Cell, Cell]]]:
     """Of each two levels: tested by Mann-Whitney, adjusted over all their pairs of cells."""
-    return {
-        (first, second): list(index.pairs(factor, first, second))
-        for first, second in combinations(index.levels(factor), 2)
-    }
+    pairs = {}
+    for first, second in combinations(index.levels(factor), 2):
+        pairs[(first, second)] = list(index.pairs(factor, first, second))
+    return pairs
 
 
 def _by_dunn(
@@ -138,7 +138,9 @@ def _by_dunn(
     group contains, such as machines that each have a different drive, are tested as pairs are."""
     tested = [_Group(group, metric, factor, adjustment) for group in groups.values()]
     for first, second in combinations(index.levels(factor), 2):
-        of_both = [d for group in tested for d in group.differences(first, second)]
+        of_both: list[Difference] = []
+        for group in tested:
+            of_both.extend(group.differences(first, second))
         yield (
             (first, second),
             of_both or differences(index.pairs(factor, first, second), metric, adjustment),
@@ -178,22 +180,27 @@ class _Group:
 def _both_ways(
     metric: str, factor: str, first: str, second: str, tested: Sequence[Difference], alpha: float
 ) -> list[Effect]:
-    turned = [
-        Difference(metric, d.lower, d.higher, 100.0 * (100.0 / (100.0 + d.percent) - 1.0), d.p)
-        for d in tested
-        if d.percent > -100.0
-    ]
+    turned = []
+    for d in tested:
+        if d.percent > -100.0:
+            turned.append(
+                Difference(
+                    metric, d.lower, d.higher, 100.0 * (100.0 / (100.0 + d.percent) - 1.0), d.p
+                )
+            )
     too_few = sum(d.is_too_small for d in tested)
-    return [
-        Effect(
-            metric,
-            factor,
-            high,
-            low,
-            len(one_way),
-            sum(d.percent > 0 and d.confirmed(alpha) for d in one_way),
-            too_few,
-            largest(one_way, alpha),
+    ways = []
+    for high, low, one_way in ((first, second, tested), (second, first, turned)):
+        ways.append(
+            Effect(
+                metric,
+                factor,
+                high,
+                low,
+                len(one_way),
+                sum(d.percent > 0 and d.confirmed(alpha) for d in one_way),
+                too_few,
+                largest(one_way, alpha),
+            )
         )
-        for high, low, one_way in ((first, second, tested), (second, first, turned))
-    ]
+    return ways

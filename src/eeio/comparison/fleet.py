@@ -109,7 +109,8 @@ def fleet(nodes: Sequence[NodeResults]) -> Fleet:
         metrics |= dict.fromkeys(key for key, _ in values)
         found, why = tests_of(values)
         tests += found
-        not_tested += [f"{_kind_name(kind)}: {reason}" for reason in why]
+        for reason in why:
+            not_tested.append(f"{_kind_name(kind)}: {reason}")
         for key in dict.fromkeys(key for key, _ in values):
             for name, mean in _mean_ratios(values, key).items():
                 ratios.setdefault(name, {})[_NAMES[key]] = math.exp(mean)
@@ -198,10 +199,8 @@ def tests_of(values: Values) -> tuple[list[NodeTest], list[str]]:
                 equal += 1
             continue
         usual = statistics.median(of_nodes.values())
-        found += [
-            NodeTest(name, label, key, log, usual, p)
-            for (name, log), p in zip(of_nodes.items(), p_values, strict=True)
-        ]
+        for (name, log), p in zip(of_nodes.items(), p_values, strict=True):
+            found.append(NodeTest(name, label, key, log, usual, p))
     for key in dict.fromkeys(key for key, _ in values):
         if len([1 for other, _ in values if other == key]) < 2:
             continue
@@ -213,10 +212,9 @@ def tests_of(values: Values) -> tuple[list[NodeTest], list[str]]:
                 NodeTest(name, ALL, key, log, usual, p)
                 for (name, log), p in zip(means.items(), p_values, strict=True)
             ]
-    why = [
-        f"{count} rows have values of {nodes} nodes only; a test needs {LEAST_VALUES}"
-        for nodes, count in sorted(few.items())
-    ]
+    why = []
+    for nodes, count in sorted(few.items()):
+        why.append(f"{count} rows have values of {nodes} nodes only; a test needs {LEAST_VALUES}")
     if equal:
         why.append(f"in {equal} rows at least half of the nodes have the same value")
     return found, why
@@ -225,16 +223,21 @@ def tests_of(values: Values) -> tuple[list[NodeTest], list[str]]:
 def _mean_ratios(values: Values, key: str) -> dict[str, float]:
     """Of the nodes that have all rows that most nodes have, so that the means are of the same rows:
     node -> mean logarithm of its ratio to the median."""
-    rows = {label: of_nodes for (other, label), of_nodes in values.items() if other == key}
+    rows = {}
+    for (other, label), of_nodes in values.items():
+        if other == key:
+            rows[label] = of_nodes
     most = max(map(len, rows.values()))
     common = {label: of_nodes for label, of_nodes in rows.items() if 2 * len(of_nodes) > most}
     nodes = set.intersection(*map(set, common.values()))
     usual = {label: statistics.median(of_nodes.values()) for label, of_nodes in common.items()}
-    return {
-        name: statistics.fmean(of_nodes[name] - usual[label] for label, of_nodes in common.items())
-        for name in next(iter(common.values()))
-        if name in nodes
-    }
+    ratios = {}
+    for name in next(iter(common.values())):
+        if name in nodes:
+            ratios[name] = statistics.fmean(
+                of_nodes[name] - usual[label] for label, of_nodes in common.items()
+            )
+    return ratios
 
 
 def outliers_of(tests: Sequence[NodeTest]) -> list[Outlier]:

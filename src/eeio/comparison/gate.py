@@ -226,7 +226,11 @@ def why_not_tested(
 
 def _failure(campaigns: Sequence[Campaign], experiment_id: str) -> str | None:
     """None if a run of the experiment is valid, or if there is none."""
-    runs = [run for one in campaigns for run in one.runs if run.experiment.id == experiment_id]
+    runs = []
+    for one in campaigns:
+        for run in one.runs:
+            if run.experiment.id == experiment_id:
+                runs.append(run)
     if not runs or not all(run.validity for run in runs):
         return None
     return f"{len(runs)} runs failed: {next(why for run in runs for why in run.validity)}"

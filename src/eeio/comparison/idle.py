@@ -30,7 +30,10 @@ def idle_and_busy(campaign: Campaign, cells: Sequence[Cell]) -> list[IdleBusy]:
 
     All domains are those of that one experiment, so that they add up.
     """
-    measured = {d: m for d, m in POWER.items() if any(cell.n(m) for cell in cells)}
+    measured = {}
+    for d, m in POWER.items():
+        if any(cell.n(m) for cell in cells):
+            measured[d] = m
     if not measured:
         return []
     widest = next(iter(measured.values()))

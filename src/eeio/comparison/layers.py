@@ -93,11 +93,19 @@ def layer_of(cell: Cell) -> str | None:
 def on_one_drive(disks: Mapping[str, str]) -> bool:
     """Whether a campaign's raw device and its directory (`Design.disks`) are on the same drive;
     true if there is at most one of them. False if this is not known."""
-    reported = [disks[option] for option in ("device", "directory") if option in disks]
-    drives = {
-        tuple(w for w in text.split(", ") if not (w.startswith("partition ") or w[-6:] == " bytes"))
-        for text in reported
-    }
+    reported = []
+    for option in ("device", "directory"):
+        if option in disks:
+            reported.append(disks[option])
+    drives = set()
+    for text in reported:
+        drives.add(
+            tuple(
+                w
+                for w in text.split(", ")
+                if not (w.startswith("partition ") or w[-6:] == " bytes")
+            )
+        )
     return len(set(reported)) <= 1 or (len(drives) == 1 and drives != {()})
 
 
@@ -124,7 +132,10 @@ def matches(cells: Iterable[Cell], one_drive: bool = True) -> list[Match]:
 
 def _place(layers: Mapping[str, list[Cell]]) -> tuple[object, ...]:
     cell = next(iter(layers.values()))[0]
-    alike = [cell.factors[name] for name in _ALIKE if name != "size"]
+    alike = []
+    for name in _ALIKE:
+        if name != "size":
+            alike.append(cell.factors[name])
     return (*alike[:4], cell.request_size_bytes or 0, *alike[4:])
 
 
@@ -142,11 +153,10 @@ def _rank(cell: Cell) -> int:
 
 def _under(upper: Cell, layers: Mapping[str, list[Cell]], layer: str) -> tuple[str, Cell] | None:
     """The one experiment of that layer on the same target; a device is below every target."""
-    known = [
-        cell
-        for cell in _of_one_tool(layers.get(layer, ()))
-        if layer == DEVICE or cell.factors["target"] == upper.factors["target"]
-    ]
+    known = []
+    for cell in _of_one_tool(layers.get(layer, ())):
+        if layer == DEVICE or cell.factors["target"] == upper.factors["target"]:
+            known.append(cell)
     if len(known) == 1:
         return (layer, known[0])
     return None

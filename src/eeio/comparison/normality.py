@@ -25,7 +25,10 @@ def normality_counts(cells: Sequence[Cell], alpha: float = ALPHA) -> list[Normal
     lenient, and only for comparison with older papers; the other two decide."""
     found = []
     for metric in TESTED:
-        tested = [normality_of(cell.values(metric)) for cell in cells if cell.n(metric)]
+        tested = []
+        for cell in cells:
+            if cell.n(metric):
+                tested.append(normality_of(cell.values(metric)))
         if tested:
             rejected = (
                 sum((p := getattr(one, field.name).p) is not None and p < alpha for one in tested)

@@ -113,11 +113,10 @@ def _why_not(cell: Cell, most_uncertain: float) -> str | None:
 def _placed(group: Sequence[Choice]) -> list[Choice]:
     """Adds their fronts. Unranked experiments are on no front and dominate no other."""
     ranked = [one for one in group if one.reason is None]
-    of_rate = {
-        id(one): (one.efficiency_bytes_per_j, one.bandwidth_bytes_per_s)
-        for one in ranked
-        if one.efficiency_bytes_per_j is not None and one.bandwidth_bytes_per_s is not None
-    }
+    of_rate = {}
+    for one in ranked:
+        if one.efficiency_bytes_per_j is not None and one.bandwidth_bytes_per_s is not None:
+            of_rate[id(one)] = (one.efficiency_bytes_per_j, one.bandwidth_bytes_per_s)
     of_p99 = {
         id(one): (one.efficiency_bytes_per_j, -one.latency_p99_s)
         for one in ranked

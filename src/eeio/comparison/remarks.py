@@ -18,7 +18,8 @@ def of_runs(campaigns: Sequence[Campaign], cells: Sequence[Cell]) -> list[str]:
     for campaign in campaigns:
         if stamp := stamp_of([campaign]):
             found.append(f"{campaign.name}: {stamp}")
-        found += [f"{campaign.name}: {remark}" for remark in campaign.design.remarks]
+        for remark in campaign.design.remarks:
+            found.append(f"{campaign.name}: {remark}")
     counts = [max(map(cell.n, cell.measured), default=0) for cell in cells]
     few = sum(count < _FEW for count in counts)
     if few:
@@ -63,7 +64,10 @@ def of_flush(cells: Sequence[Cell]) -> list[str]:
     """On experiments not joined because some writes were flushed differently, or it is unknown
     how."""
     levels = {(c.factors.get("flush", ""), c.factors.get("durable", "")) for c in cells}
-    known = {(flush, durable) for flush, durable in levels if flush not in ("", "as found")}
+    known = set()
+    for flush, durable in levels:
+        if flush not in ("", "as found"):
+            known.add((flush, durable))
     found = []
     if any(flush == UNKNOWN for flush, _ in known):
         found.append(
@@ -110,7 +114,9 @@ def domain_warnings(cells: Sequence[Cell]) -> list[str]:
     for cell in cells:
         of_machine.setdefault(cell.factors["machine"], {}).update(dict.fromkeys(cell.efficiency_of))
         doubts |= dict.fromkeys(f"{cell.factors['machine']}: doubtful: {d}" for d in cell.doubts)
-    domains = {domain for of in of_machine.values() for domain in of}
+    domains: set[str] = set()
+    for of in of_machine.values():
+        domains.update(of)
     listed = [f"{machine}: {', '.join(of)}" for machine, of in of_machine.items() if of]
     found = []
     if len(domains) > 1:

@@ -105,7 +105,10 @@ def joined(sessions: Sequence[Sequence[Cell]]) -> list[Cell]:
     of_each = list(map(by_what, sessions))
     found = []
     for key in dict.fromkeys(key for of in of_each for key in of):
-        cells = [of[key] for of in of_each if key in of]
+        cells = []
+        for of in of_each:
+            if key in of:
+                cells.append(of[key])
         if len(cells) == len(of_each):
             found.append(_joined(cells))
         else:
@@ -121,11 +124,10 @@ def session_effects(
     of_each = list(map(by_what, sessions))
     found = []
     for metric in _metrics():
-        shared = [
-            [of[key] for of in of_each]
-            for key in of_each[0]
-            if all(key in of and _has_spread(of[key], metric) for of in of_each)
-        ]
+        shared = []
+        for key in of_each[0]:
+            if all(key in of and _has_spread(of[key], metric) for of in of_each):
+                shared.append([of[key] for of in of_each])
         if shared:
             found.append(_effect(metric, tuple(names), shared))
     return found
@@ -165,10 +167,9 @@ def _joined(cells: Sequence[Cell]) -> Cell:
     sources: dict[str, int] = {metric: len(of_session[domain]) for domain, metric in POWER.items()}
     sources |= dict.fromkeys(OF_EFFICIENCY, len(energies))
     sources[OF_DRIVE] = len(of_session["device"])
-    figures = {
-        metric: _of_sessions(cells, metric, sources.get(metric, 1) > 1)
-        for metric in (*_metrics(), UNCERTAINTY)
-    }
+    figures = {}
+    for metric in (*_metrics(), UNCERTAINTY):
+        figures[metric] = _of_sessions(cells, metric, sources.get(metric, 1) > 1)
     return replace(cells[0], figures=figures)
 
 

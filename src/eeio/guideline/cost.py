@@ -87,16 +87,14 @@ def costs(
         systems = _common(systems)
     bootstrap = Bootstrap(confidence, resamples, seed)
     # Separate streams: the systems' runs are independent of each other.
-    made = [
-        _cost(system, workload, inputs, bootstrap, _STREAMS * place)
-        for place, (system, inputs) in enumerate(zip(systems, given, strict=True))
-    ]
-    verdicts = [
-        _less_per_tb(answer, made[0], other, bootstrap)
-        for other in made[1:]
-        for answer in ("kwh_per_tb", "money_per_tb")
-        if all(not isinstance(answers.get(answer), str) for _, answers, _ in (made[0], other))
-    ]
+    made = []
+    for place, (system, inputs) in enumerate(zip(systems, given, strict=True)):
+        made.append(_cost(system, workload, inputs, bootstrap, _STREAMS * place))
+    verdicts = []
+    for other in made[1:]:
+        for answer in ("kwh_per_tb", "money_per_tb"):
+            if all(not isinstance(answers.get(answer), str) for _, answers, _ in (made[0], other)):
+                verdicts.append(_less_per_tb(answer, made[0], other, bootstrap))
     return tuple(one for one, _, _ in made), tuple(one for one in verdicts if one is not None)
 
 
@@ -165,7 +163,9 @@ def _cost(
         share_of = workload.share_of
         messages += workload.messages
         found, lacking = _of_workload(system, workload)
-    messages += [f"{label}: {cell.why_fewer}" for label, _, cell in found if cell.left_out]
+    for label, _, cell in found:
+        if cell.left_out:
+            messages.append(f"{label}: {cell.why_fewer}")
     made = [
         replicate(cell, bootstrap, stream + 2 * place) for place, (_, _, cell) in enumerate(found)
     ]
@@ -237,10 +237,11 @@ def _together(
     shares: Sequence[float], cells: Sequence[CellReplicates], share_of: ShareOf
 ) -> tuple[Floats, Floats]:
     """Bandwidth and power under the mix; shares of time are specific to this system."""
-    bytes_shares = [
-        share * (cell.bandwidth if share_of == "time" else np.ones_like(cell.bandwidth))
-        for share, cell in zip(shares, cells, strict=True)
-    ]
+    bytes_shares = []
+    for share, cell in zip(shares, cells, strict=True):
+        bytes_shares.append(
+            share * (cell.bandwidth if share_of == "time" else np.ones_like(cell.bandwidth))
+        )
     return together(bytes_shares, cells)
 
 

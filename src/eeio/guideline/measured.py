@@ -109,10 +109,10 @@ def unranked_remarks(campaign: Campaign, choice: Choice, domain: str) -> list[st
         wanted = experiment.tool == choice.tool and experiment.level == choice.level
         if wanted and figures.power_domain == domain and _may_count(figures):
             reasons[figures.ranked_reason] += 1
-    return [
-        f"experiments that the report does not rank: {count} ({reason})"
-        for reason, count in reasons.items()
-    ]
+    remarks = []
+    for reason, count in reasons.items():
+        remarks.append(f"experiments that the report does not rank: {count} ({reason})")
+    return remarks
 
 
 def _may_count(figures: DomainFigures) -> bool:
@@ -138,14 +138,13 @@ def domain_remark(domain: str, campaigns: int) -> str | None:
 
 def measured_domains(campaigns: Sequence[Campaign]) -> list[str]:
     """The domains that any run of them has a valid reading of, the widest first."""
-    measured = {
-        reading.domain
-        for campaign in campaigns
-        for run in campaign.runs
-        for phase in run.phases
-        for reading in energy_of(phase)
-        if reading.valid and reading.kind != "modelled"
-    }
+    measured = set()
+    for campaign in campaigns:
+        for run in campaign.runs:
+            for phase in run.phases:
+                for reading in energy_of(phase):
+                    if reading.valid and reading.kind != "modelled":
+                        measured.add(reading.domain)
     return [domain for domain in DOMAINS if domain in measured]
 
 

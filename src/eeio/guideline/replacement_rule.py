@@ -65,10 +65,8 @@ def guideline(
     pairs, comparisons = _compare(workload, traditional, low_power, choice, bootstrap)
     messages = [*workload.messages, *_messages(traditional, low_power, choice)]
     missing = [row for row in comparisons if row.reason]
-    messages += [
-        f"{row.label}{'' if row.share is None else ' (in the mix)'}: {row.reason}"
-        for row in missing
-    ]
+    for row in missing:
+        messages.append(f"{row.label}{'' if row.share is None else ' (in the mix)'}: {row.reason}")
     of_mix = [pair for pair in pairs if pair.share is not None]
     lacking = [row.label for row in missing if row.share is not None]
     reason = None
@@ -103,7 +101,8 @@ def guideline(
         ("fractional", ratio.values),
         ("whole", np.full_like(ratio.values, rounded)),
     ]
-    plans += [("asked", np.full_like(ratio.values, float(count))) for count in counts]
+    for count in counts:
+        plans.append(("asked", np.full_like(ratio.values, float(count))))
     change = Replicates(ratio.values * mix.p_lp / mix.p_ts - 1.0, mix.n)
     energy_change = bootstrap.estimate(change)
     return replace(
@@ -176,11 +175,9 @@ def _check_costs(costs: Costs) -> None:
 def _messages(traditional: Server, low_power: Server, choice: Choice) -> list[str]:
     found = []
     for system in (traditional, low_power):
-        found += [
-            f"{system.name}, {cell.key.label}: {cell.why_fewer}"
-            for cell in system.cells
-            if cell.left_out
-        ]
+        for cell in system.cells:
+            if cell.left_out:
+                found.append(f"{system.name}, {cell.key.label}: {cell.why_fewer}")
     single = all(
         len({cell.variant for cell in system.cells}) < 2 for system in (traditional, low_power)
     )

@@ -151,13 +151,19 @@ def why_in_memory(device: BlockDevice, depth: int = 0) -> str | None:
                 f"{image.filesystem}, which shows no device"
             )
     reasons = (why_in_memory(one, depth + 1) for one in _next_below(device, image))
-    return next((why for why in reasons if why is not None), None)
+    for why in reasons:
+        if why is not None:
+            return why
+    return None
 
 
 def why_any_in_memory(devices: Sequence[BlockDevice]) -> str | None:
     """Why one of the devices keeps its data in memory; None if none does."""
     reasons = map(why_in_memory, devices)
-    return next((why for why in reasons if why is not None), None)
+    for why in reasons:
+        if why is not None:
+            return why
+    return None
 
 
 def has_drives_elsewhere(filesystem: str) -> bool:
@@ -236,9 +242,8 @@ def caches_below(device: BlockDevice, depth: int = 0) -> list[CacheBelow]:
         found.append(CacheBelow(f"the cache of bcache (/dev/{disk.name})", False))
     if "[write-back]" in (_text_of(disk / "md/journal_mode") or ""):
         found.append(CacheBelow(f"the write-back journal of /dev/{disk.name}", False))
-    found += [
-        CacheBelow(f"{target} (/dev/{disk.name})", False) for target in _caching_targets(device)
-    ]
+    for target in _caching_targets(device):
+        found.append(CacheBelow(f"{target} (/dev/{disk.name})", False))
     if depth < DEEPEST:
         for below in _next_below(device, image):
             found += caches_below(below, depth + 1)
@@ -260,7 +265,11 @@ def _caching_targets(device: BlockDevice) -> list[str]:
         with suppress(EeioError):
             lines = run_command(["dmsetup", "table", name]).splitlines()
             types = (fields[2] for line in lines if len(fields := line.split()) > 2)
-            return [_CACHE_TARGETS[kind] for kind in dict.fromkeys(types) if kind in _CACHE_TARGETS]
+            targets = []
+            for kind in dict.fromkeys(types):
+                if kind in _CACHE_TARGETS:
+                    targets.append(_CACHE_TARGETS[kind])
+            return targets
     parts = [_text_of(slave / "dm/uuid") or "" for slave in sorted(disk.glob("slaves/*"))]
     if any(part.endswith(_CACHE_PARTS) for part in parts):
         return ["a cache of LVM"]

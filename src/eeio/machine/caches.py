@@ -155,7 +155,10 @@ def why_no_flush(device: BlockDevice) -> str | None:
 def _kernel_view(disk: Path) -> Switch | None:
     """Of the drive's cache: it sends flushes only if that is on."""
     text = _text_of(disk / "queue/write_cache")
-    return next((state for state, label in _TEXTS.items() if label == text), None)
+    for state, label in _TEXTS.items():
+        if label == text:
+            return state
+    return None
 
 
 def _drive_answer(disk: Path) -> Switch | None:
@@ -234,7 +237,10 @@ def _nvme_state(node: str) -> Switch | None:
 def _cache_type(disk: Path) -> Path | None:
     """The kernel's switch for SCSI, libata and virtio disks, where it can be written."""
     # For root access(2) permits everything, so the file's mode decides.
-    return next((path for path in _cache_types(disk) if path.stat().st_mode & 0o200), None)
+    for path in _cache_types(disk):
+        if path.stat().st_mode & 0o200:
+            return path
+    return None
 
 
 def _cache_types(disk: Path) -> list[Path]:

@@ -189,7 +189,10 @@ def lies_on(device: BlockDevice) -> str | None:
     is_one_to_one = uuid.startswith(_ONE_TO_ONE) and not uuid.strip().endswith(_POOLS)
     if is_one_to_one and len(drives_below(device)) == 1:
         below = [named_device(name, device.root) for name in lower]
-        return next((why for one in below if one and (why := lies_on(one))), None)
+        for one in below:
+            if one and (why := lies_on(one)):
+                return why
+        return None
     return f"{place}: their I/O is not separated"
 
 

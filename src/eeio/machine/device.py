@@ -181,16 +181,20 @@ class Kernel:
     def users(self, name: str) -> list[str]:
         """Uses that writes to the device of that kernel name would harm: a clause each, with the
         remedy, the most important first. Empty: no visible use."""
-        found = [
-            f"/dev/{member} {use}" for member in self._members(name) for use in self._used(member)
-        ]
+        found = []
+        for member in self._members(name):
+            for use in self._used(member):
+                found.append(f"/dev/{member} {use}")
         found += self._below(name, {name})
         return list(dict.fromkeys(found))
 
     def openers(self, name: str) -> list[Opener]:
         """Processes other than this one that hold the device or a partition of it open, as far as
         this user may see, those that write first."""
-        numbers = {self.numbers[member] for member in self._members(name) if member in self.numbers}
+        numbers = set()
+        for member in self._members(name):
+            if member in self.numbers:
+                numbers.add(self.numbers[member])
         return self._having_open(lambda descriptor: _number_of(descriptor) in numbers)
 
     def image_writers(self, name: str) -> list[Opener]:
@@ -253,7 +257,10 @@ class Kernel:
                     continue
                 texts[(process / "mountinfo").read_bytes()] = None
                 seen.add(view)  # not before: the process may be gone, and another tell as much
-        return [mount for text in texts for mount in parse_mountinfo(text)]
+        mounts = []
+        for text in texts:
+            mounts.extend(parse_mountinfo(text))
+        return mounts
 
     @cached_property
     def _mounted(self) -> dict[str, list[str]]:
@@ -308,11 +315,11 @@ class Kernel:
     @cached_property
     def _btrfs(self) -> dict[str, str]:
         """Member device -> UUID of the mounted btrfs that it belongs to."""
-        return {
-            member: uuid
-            for uuid in _entries(self.sysfs / "fs/btrfs")
-            for member in _entries(self.sysfs / "fs/btrfs" / uuid / "devices")
-        }
+        btrfs = {}
+        for identifier in _entries(self.sysfs / "fs/btrfs"):
+            for member in _entries(self.sysfs / "fs/btrfs" / identifier / "devices"):
+                btrfs[member] = identifier
+        return btrfs
 
     def _processes(self, own: bool = False) -> Iterator[Path]:
         for name in _entries(self.proc):
@@ -342,10 +349,9 @@ class Kernel:
 
     def _claimed(self, name: str) -> list[str]:
         number = self.numbers.get(name, "none")
-        found = [
-            f"is mounted at {mount_point}; unmount it first"
-            for mount_point in self._mounted.get(number, ())
-        ]
+        found = []
+        for mount_point in self._mounted.get(number, ()):
+            found.append(f"is mounted at {mount_point}; unmount it first")
         if name in self._btrfs and not found:
             found.append(f"is part of the mounted btrfs {self._btrfs[name]}; unmount it first")
         if number in self._swaps:

@@ -89,10 +89,17 @@ def device_limits(
     devices: Sequence[BlockDevice], root: Path = Path("/")
 ) -> tuple[DeviceLimit, ...]:
     """Those of this process's groups for the devices and all that they are on."""
-    stack = [below for device in devices for below in stack_below(device)]
+    stack = []
+    for device in devices:
+        stack.extend(stack_below(device))
     numbers = {text_of(device.disk_sysfs / "dev") for device in stack}
     groups = own_groups(root)
-    return tuple(limit for group in groups for limit in _of(group) if limit.number in numbers)
+    limits = []
+    for group in groups:
+        for limit in _of(group):
+            if limit.number in numbers:
+                limits.append(limit)
+    return tuple(limits)
 
 
 def _of(group: Group) -> Iterator[DeviceLimit]:

@@ -312,7 +312,10 @@ def _interface_to(address: str, root: Path) -> str | None:
         routes = [(_little(row[7]), _little(row[1]), row[0]) for row in columns if len(row) > 7]
     except (OSError, ValueError):
         return None
-    fitting = [(mask, name) for mask, network, name in routes if wanted & mask == network]
+    fitting = []
+    for mask, network, name in routes:
+        if wanted & mask == network:
+            fitting.append((mask, name))
     if fitting:
         return max(fitting)[1]
     return None

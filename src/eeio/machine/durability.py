@@ -62,10 +62,15 @@ def is_remote(mount: Mount) -> bool:
 def why_flushes_end_early(mount: Mount | None, devices: Sequence[BlockDevice]) -> str | None:
     """None if flushes of the file system (None: of a raw device) on these devices reach all drives,
     as far as mounts and sysfs show."""
-    stack = [below for device in devices for below in stack_below(device)]
+    stack = []
+    for device in devices:
+        stack.extend(stack_below(device))
     mounts = [mount, *map(mount_of_image, stack)]
     reasons = [*map(_why_of_mount, mounts), *map(why_no_flush, stack)]
-    return next((reason for reason in reasons if reason is not None), None)
+    for reason in reasons:
+        if reason is not None:
+            return reason
+    return None
 
 
 def _why_of_mount(mount: Mount | None) -> str | None:

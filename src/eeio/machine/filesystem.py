@@ -245,7 +245,10 @@ def log_devices(directory: Path) -> list[BlockDevice]:
     mount = mount_of(directory)
     if mount.filesystem == "xfs":
         options = (option.partition("=") for option in mount.options.split(","))
-        nodes = [block_device(Path(value)) for name, _, value in options if name in _LOGS_OF_XFS]
+        nodes = []
+        for name, _, value in options:
+            if name in _LOGS_OF_XFS:
+                nodes.append(block_device(Path(value)))
         return [node for node in nodes if node is not None]
     devices = []
     for device in backing_devices(directory):

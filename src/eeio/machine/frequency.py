@@ -116,7 +116,10 @@ def steps_hz(root: Path = Path("/")) -> tuple[int, ...]:
     or its processors have none in common.
     """
     policies = _policies(root)
-    listed = [set(found) for policy in policies if (found := _listed_khz(policy))]
+    listed = []
+    for policy in policies:
+        if found := _listed_khz(policy):
+            listed.append(set(found))
     if len(listed) == len(policies):
         common = set.intersection(*listed)
     else:
@@ -339,7 +342,11 @@ def turbo_switches(root: Path) -> list[tuple[Path, str]]:
     folder = root / _CPU
     own = [(policy / "boost", "0") for policy in _policies(root)]
     common = [(folder / "cpufreq/boost", "0"), (folder / "intel_pstate/no_turbo", "1")]
-    return [(path, off) for path, off in (*own, *common) if path.exists()]
+    switches = []
+    for path, off in (*own, *common):
+        if path.exists():
+            switches.append((path, off))
+    return switches
 
 
 def turbo_state(root: Path) -> Literal["on", "off"] | None:
@@ -347,7 +354,10 @@ def turbo_state(root: Path) -> Literal["on", "off"] | None:
     switches = turbo_switches(root)
     if not switches:
         return None
-    common = [(path, off) for path, off in switches if path.parent.parent == root / _CPU]
+    common = []
+    for path, off in switches:
+        if path.parent.parent == root / _CPU:
+            common.append((path, off))
     if all(_text(path) == off for path, off in common or switches):
         return "off"
     return "on"

@@ -164,11 +164,10 @@ def throttled(before: Watched, after: Watched) -> int | None:
 
 def groups_limits_reached(before: Watched, after: Watched, lasted_s: float) -> list[str]:
     """Limits of processor time and memory that the groups reached meanwhile, as text."""
-    found = [
-        f"waited {waited_s:.2g} s at the cgroup's limit of {limit}"
-        for limit, late_s in after.waits_s.items()
-        if (waited_s := late_s - before.waits_s.get(limit, late_s)) > LEAST_WAIT_SHARE * lasted_s
-    ]
+    found = []
+    for limit, late_s in after.waits_s.items():
+        if (waited_s := late_s - before.waits_s.get(limit, late_s)) > LEAST_WAIT_SHARE * lasted_s:
+            found.append(f"waited {waited_s:.2g} s at the cgroup's limit of {limit}")
     found += [
         f"at the cgroup's limit of {limit}"
         for limit, count in after.reached.items()

@@ -49,10 +49,10 @@ class NvmeController:
         """All, from 0, the one with the most power, on."""
         page = self._admin(_IDENTIFY, dword10=_CONTROLLER, bytes_in=_IDENTIFY_BYTES)[1]
         many = min(page[_NPSS_AT] + 1, _MOST_STATES)
-        return [
-            _described(number, page[_DESCRIPTORS_AT + number * _DESCRIPTOR_BYTES :])
-            for number in range(many)
-        ]
+        states = []
+        for number in range(many):
+            states.append(_described(number, page[_DESCRIPTORS_AT + number * _DESCRIPTOR_BYTES :]))
+        return states
 
     def state(self) -> int:
         """The one that it is in."""

@@ -89,7 +89,11 @@ def share_a_disk(some: Sequence[BlockDevice], others: Sequence[BlockDevice]) -> 
 
 def _disks(devices: Sequence[BlockDevice]) -> set[str]:
     """The names of the disks that they are on, of which all partitions count."""
-    return {drive.disk_sysfs.name for device in devices for drive in drives_below(device)}
+    disks = set()
+    for device in devices:
+        for drive in drives_below(device):
+            disks.add(drive.disk_sysfs.name)
+    return disks
 
 
 @dataclass(frozen=True)

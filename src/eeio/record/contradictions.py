@@ -66,12 +66,13 @@ R = TypeVar("R", bound=Reading)
 
 def contradictions(readings: Sequence[R]) -> list[tuple[tuple[R, ...], str]]:
     """Each group of readings of one time that cannot all be true, and why."""
-    known = [
-        reading
-        for reading in readings
-        if None not in (reading.power_w, reading.energy_j, reading.uncertainty_j)
-        and reading.kind not in MARKS
-    ]
+    known = []
+    for reading in readings:
+        if (
+            None not in (reading.power_w, reading.energy_j, reading.uncertainty_j)
+            and reading.kind not in MARKS
+        ):
+            known.append(reading)
     found: list[tuple[tuple[R, ...], str]] = []
     for one, other in combinations(known, 2):
         message = _same_domain(one, other) if one.domain == other.domain else _nested(one, other)
@@ -158,7 +159,9 @@ def _parts(total: R, readings: Sequence[R]) -> list[R]:
             known = lowest.get(reading.domain)
             if known is None or _energy_j(reading) < _energy_j(known):
                 lowest[reading.domain] = reading
-    inner = {domain for holder in lowest for domain in INSIDE[holder]}
+    inner: set[str] = set()
+    for holder in lowest:
+        inner.update(INSIDE[holder])
     return [reading for domain, reading in lowest.items() if domain not in inner]
 
 

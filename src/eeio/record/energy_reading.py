@@ -75,7 +75,10 @@ class EnergyReading:
     @property
     def calibration(self) -> str | None:
         """The calibration that changed its power; None without one."""
-        return next((reason for reason in self.reasons if reason.startswith(CALIBRATED)), None)
+        for reason in self.reasons:
+            if reason.startswith(CALIBRATED):
+                return reason
+        return None
 
     @property
     def uncertainty_relative(self) -> float | None:

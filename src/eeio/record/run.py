@@ -376,7 +376,10 @@ class Run:
             return None
         if self.device is None or self.device_before is None:
             return f"{UNCHECKED}: {self.device_reason or 'the record gives no reason'}"
-        return next((note for note in self.notes if note.startswith(CHECKED)), None)
+        for note in self.notes:
+            if note.startswith(CHECKED):
+                return note
+        return None
 
     @property
     def valid(self) -> bool:
@@ -398,7 +401,10 @@ class Run:
         has it."""
         if not isinstance(body, dict):
             raise LimitError("no object")
-        fields = {k: v for k, v in body.items() if k not in ("schema_version", "experiment_id")}
+        fields = {}
+        for k, v in body.items():
+            if k not in ("schema_version", "experiment_id"):
+                fields[k] = v
         identity = body.get("experiment_id")
         if experiment is not None:
             fields["experiment"] = experiment

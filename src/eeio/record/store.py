@@ -24,7 +24,7 @@ from eeio.files import inputs, typed
 from eeio.files.trust import make_folder, why_untrusted
 from eeio.record.consistency import idle_disagreement
 from eeio.record.design import Design, PlannedRun
-from eeio.record.run import DEMO, SCHEMA_VERSION, EnergyReading, IdleMedian, Machine, Run
+from eeio.record.run import DEMO, SCHEMA_VERSION, EnergyReading, IdleMedian, Machine, Phase, Run
 from eeio.record.steady_state import State, parted, state, why_not_steady
 from eeio.record.tool_label import details
 from eeio.units.quantities import COUNT, shortened
@@ -157,7 +157,9 @@ def _details(campaign: Campaign) -> Mapping[str, tuple[str, ...]]:
 
 
 def _is_demo(campaign: Campaign) -> bool:
-    phases = [phase for run in (*campaign.runs, *campaign.set_aside) for phase in run.phases]
+    phases: list[Phase] = []
+    for run in (*campaign.runs, *campaign.set_aside):
+        phases.extend(run.phases)
     readings = (
         *campaign.idle,
         *(reading for phase in phases for reading in phase.energy),

@@ -87,5 +87,7 @@ def tool_label(experiment: Experiment, of_campaign: Sequence[str] | None = None)
     parts += differences(experiment) if of_campaign is None else of_campaign
     if "frequency_hz" in arguments:
         parts.append(f"{int(arguments['frequency_hz']) / 1e9:g} GHz")
-    parts += [f"{name} {arguments[name]}" for name in ("smt", "turbo") if name in arguments]
+    for name in ("smt", "turbo"):
+        if name in arguments:
+            parts.append(f"{name} {arguments[name]}")
     return " ".join(parts)

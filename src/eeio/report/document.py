@@ -123,13 +123,14 @@ def render_markdown(document: Document) -> str:
     """For a repository or an issue: GitHub-flavoured Markdown."""
     parts = [f"# {harmless.markdown(document.title)}"]
     parts += map(harmless.markdown, document.answer)
-    parts += [f"> **{harmless.markdown(warning)}**" for warning in document.warnings]
-    parts += [
-        _markdown_table(part)
-        if isinstance(part, Table)
-        else "\n".join(map(harmless.markdown, _lines(part)))
-        for part in document.parts
-    ]
+    for warning in document.warnings:
+        parts.append(f"> **{harmless.markdown(warning)}**")
+    for part in document.parts:
+        parts.append(
+            _markdown_table(part)
+            if isinstance(part, Table)
+            else "\n".join(map(harmless.markdown, _lines(part)))
+        )
     if document.hint:
         parts.append(harmless.markdown(document.hint))
     return "\n\n".join(parts) + "\n"
@@ -146,7 +147,8 @@ def _markdown_table(table: Table) -> str:
             *map(_markdown_line, table.rows),
             "",
         ]
-    lines += [f"{harmless.markdown(note)}  " for note in table.note.splitlines()]
+    for note in table.note.splitlines():
+        lines.append(f"{harmless.markdown(note)}  ")
     return "\n".join(lines).rstrip()
 
 

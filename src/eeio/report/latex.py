@@ -27,9 +27,9 @@ _FLOATS = 12
 
 def together(tables: Sequence[str]) -> str:
     """Tables one below the other."""
-    parts = [
-        "\n\n".join(tables[first : first + _FLOATS]) for first in range(0, len(tables), _FLOATS)
-    ]
+    parts = []
+    for first in range(0, len(tables), _FLOATS):
+        parts.append("\n\n".join(tables[first : first + _FLOATS]))
     return "\n\n\\clearpage\n\n".join(parts)
 
 

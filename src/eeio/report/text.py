@@ -31,14 +31,15 @@ def render_table(table: Table, width: int | None = None) -> str:
     title = _wrapped(shown(table.title), width)
     lines = [*title, "=" * max(map(len, title))]
     if table.rows:
-        columns = [
-            (
-                shown(header),
-                tuple(shown(row[place].replace("\n", " ")) for row in table.rows),
-                place in table.numeric,
+        columns = []
+        for place, header in enumerate(table.header):
+            columns.append(
+                (
+                    shown(header),
+                    tuple(shown(row[place].replace("\n", " ")) for row in table.rows),
+                    place in table.numeric,
+                )
             )
-            for place, header in enumerate(table.header)
-        ]
         lines += _set(columns) if width is None else _fitted(columns, width)
     for note in table.note.splitlines():
         lines += _wrapped(f"  {shown(note)}", width, "  ")
@@ -77,7 +78,10 @@ def _without_remarks(columns: Sequence[Column]) -> tuple[list[Column], list[str]
     found: list[Column] = []
     remarks: dict[str, list[str]] = {}
     for header, cells, right in columns:
-        endings = {match[0] if (match := _REMARK.search(c)) else "" for c in cells if c != "-"}
+        endings = set()
+        for c in cells:
+            if c != "-":
+                endings.add(match[0] if (match := _REMARK.search(c)) else "")
         ending = ""
         if len(endings) == 1:
             ending = endings.pop()
@@ -152,17 +156,18 @@ def _set(columns: Sequence[Column], widths: Sequence[int] | None = None) -> list
 
 def _lines(cells: Sequence[str], widths: Sequence[int], numeric: Sequence[bool]) -> list[str]:
     """A row, in as many lines as its longest cell."""
-    wrapped = [
-        [cell] if len(cell) <= width else textwrap.wrap(cell, width)
-        for cell, width in zip(cells, widths, strict=True)
-    ]
-    return [
-        (" " * _GAP)
-        .join(
-            text.rjust(width) if right else text.ljust(width)
-            for cell, width, right in zip(wrapped, widths, numeric, strict=True)
-            for text in (cell[line] if line < len(cell) else "",)
+    wrapped = []
+    for cell, width in zip(cells, widths, strict=True):
+        wrapped.append([cell] if len(cell) <= width else textwrap.wrap(cell, width))
+    lines = []
+    for line in range(max(map(len, wrapped))):
+        lines.append(
+            (" " * _GAP)
+            .join(
+                text.rjust(width) if right else text.ljust(width)
+                for cell, width, right in zip(wrapped, widths, numeric, strict=True)
+                for text in (cell[line] if line < len(cell) else "",)
+            )
+            .rstrip()
         )
-        .rstrip()
-        for line in range(max(map(len, wrapped)))
-    ]
+    return lines

@@ -181,7 +181,10 @@ def _why_unsure(figures: "DomainFigures | None") -> str | None:
 
 
 def _cpu_j_per_request(row: "Row") -> Figure:
-    packages = [domain["iops_per_w"] for domain in row.domains if domain.power_domain == _CPU]
+    packages = []
+    for domain in row.domains:
+        if domain.power_domain == _CPU:
+            packages.append(domain["iops_per_w"])
     if not packages:
         return Missing("no meter read the processor packages")
     requests_per_j = next((each for each in packages if each is not None), None)
@@ -383,13 +386,14 @@ def _body(campaign: "Campaign", rest: State) -> dict[str, Any]:
 
 def _plot(campaign: "Campaign", rest: State) -> Plot:
     names = _names(campaign)
-    each = [
-        Line(
-            names[one.experiment_id],
-            [(n, value / MB) for n, value in enumerate(one.values, 1) if value is not None],
+    each = []
+    for one in rest.tracked:
+        each.append(
+            Line(
+                names[one.experiment_id],
+                [(n, value / MB) for n, value in enumerate(one.values, 1) if value is not None],
+            )
         )
-        for one in rest.tracked
-    ]
     return plot(
         f"steady-state-{campaign.name}.svg",
         Lines(

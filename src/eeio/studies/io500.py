@@ -191,17 +191,15 @@ def _reading(phase: Phase, domain: str | None) -> EnergyReading | None:
 
 def _usable(readings: Sequence[EnergyReading], domain: str | None) -> EnergyReading | None:
     """The first of the domain with a value, measured or the demo meter's."""
-    return next(
-        (
-            reading
-            for reading in readings
-            if reading.domain == domain
+    for reading in readings:
+        if (
+            reading.domain == domain
             and reading.valid
             and reading.energy_j is not None
             and reading.kind != "modelled"
-        ),
-        None,
-    )
+        ):
+            return reading
+    return None
 
 
 def _why(phase: Phase, domain: str | None) -> str:
@@ -210,7 +208,10 @@ def _why(phase: Phase, domain: str | None) -> str:
         return phase.validity[0]
     if phase.start_s is None:
         return phase.window_source
-    reasons = [why for r in energy_of(phase) if r.domain == domain for why in r.reasons]
+    reasons: list[str] = []
+    for r in energy_of(phase):
+        if r.domain == domain:
+            reasons.extend(r.reasons)
     if reasons:
         return reasons[0]
     return "no meter measured it"
@@ -226,7 +227,8 @@ def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:
         if campaign.is_demo:
             mark = f" ({DEMO})"
         tables += [_score_table(campaign.name, each, mark)]
-        tables += [_phase_table(one, mark) for one in each]
+        for one in each:
+            tables.append(_phase_table(one, mark))
     return Chapter(
         tables=tuple(tables), body={"io500": [asdict(one) for _, each in found for one in each]}
     )

@@ -136,7 +136,10 @@ def load_curves(campaign: "Campaign") -> list[list[Step]]:
         return []
     for cell in cells_of(campaign):
         pairs = (word.partition("=") for word in cell.factors["arguments"].split())
-        arguments = {key: value for key, equals, value in pairs if equals}
+        arguments = {}
+        for key, equals, value in pairs:
+            if equals:
+                arguments[key] = value
         if (load := arguments.pop("load", "")).isdecimal():
             label = cell.label(without=("load",), tool=True)
             groups.setdefault(label, []).append((int(load), cell))
@@ -144,7 +147,10 @@ def load_curves(campaign: "Campaign") -> list[list[Step]]:
 
 
 def _why_no_idle(campaign: "Campaign", domain: str | None) -> str:
-    reasons = [why for r in campaign.idle if r.domain == domain for why in r.reasons]
+    reasons: list[str] = []
+    for r in campaign.idle:
+        if r.domain == domain:
+            reasons.extend(r.reasons)
     return (
         campaign.idle_reason
         or "; ".join(reasons)
@@ -200,7 +206,10 @@ def _curve(campaign: "Campaign", name: str, steps: "list[tuple[int, Cell]]") -> 
 
 
 def _median(metrics: Sequence[Mapping[str, float]], name: str) -> float | None:
-    values = [of_run[name] for of_run in metrics if name in of_run]
+    values = []
+    for of_run in metrics:
+        if name in of_run:
+            values.append(of_run[name])
     if values:
         return statistics.median(values)
     return None
@@ -267,7 +276,9 @@ def _metrics(campaign: "Campaign") -> dict[str, list[Mapping[str, float]]]:
 
 
 def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:
-    curves = [curve for campaign in campaigns for curve in load_curves(campaign)]
+    curves = []
+    for campaign in campaigns:
+        curves.extend(load_curves(campaign))
     if not curves:
         return None
     found = list(map(proportionality, curves))
@@ -340,23 +351,26 @@ def _table(curve: Sequence[Step], result: Proportionality, mark: str) -> Table:
 
 def _plots(curves: Sequence[Sequence[Step]], stamped: str) -> tuple[Plot, ...]:
     """Power and p99 latency over the load, a line per curve; a step without one has no point."""
-    names = [
-        curve[0].campaign if len(curves) == 1 else f"{curve[0].campaign}: {curve[0].experiment}"
-        for curve in curves
-    ]
+    names = []
+    for curve in curves:
+        names.append(
+            curve[0].campaign if len(curves) == 1 else f"{curve[0].campaign}: {curve[0].experiment}"
+        )
 
     def lines(value_of: Callable[[Step], float | None]) -> list[Line]:
-        return [
-            Line(
-                name,
-                [
-                    (100 * step.offered_share, value)
-                    for step in curve
-                    if (value := value_of(step)) is not None
-                ],
+        lines = []
+        for name, curve in zip(names, curves, strict=True):
+            lines.append(
+                Line(
+                    name,
+                    [
+                        (100 * step.offered_share, value)
+                        for step in curve
+                        if (value := value_of(step)) is not None
+                    ],
+                )
             )
-            for name, curve in zip(names, curves, strict=True)
-        ]
+        return lines
 
     def p99_ms(step: Step) -> float | None:
         p99_s = (step.latency_s or {}).get("p99")

@@ -148,7 +148,8 @@ def program() -> str:
         place = _PLACE_OF.sub(_POINTED, place)
         parts += _pair(operation, descriptor, place, calls, flags="".join(flags) or "0")
     parts += _pair("m", "fd", _MMAP_WRITES, ("mmap",), filter_=_MMAP)
-    parts += [_QUEUE.replace("CALL", call).replace("KIND", _QUEUES[call]) for call in _QUEUES]
+    for call in _QUEUES:
+        parts.append(_QUEUE.replace("CALL", call).replace("KIND", _QUEUES[call]))
     return "".join(parts) + _SYNC + _END
 
 
@@ -321,10 +322,10 @@ class _Trace:
 
     def paths(self) -> dict[_File, str]:
         """The path of every file. Raises ToolOutputError if a part of one is missing."""
-        return {
-            file: _path(self._names.get(file, {}), root, self._mounts, self._source)
-            for file, root in self._roots.items()
-        }
+        paths = {}
+        for file, root in self._roots.items():
+            paths[file] = _path(self._names.get(file, {}), root, self._mounts, self._source)
+        return paths
 
 
 def _is_wanted(event: Event) -> bool:

@@ -22,11 +22,10 @@ a commit woke: these waited for the journal, not only for their data."""
 def figures(trace: jbd2.JournalTrace, start_s: float, end_s: float) -> Mapping[str, float]:
     """The FIGURES of a window of CLOCK_MONOTONIC seconds; means only where there is one of them."""
     commits = [commit for commit in trace.commits if start_s <= commit.end_s <= end_s]
-    syncs = [
-        call
-        for call in trace.calls
-        if call.name in jbd2.SYNCS and call.on_device and start_s <= call.end_s <= end_s
-    ]
+    syncs = []
+    for call in trace.calls:
+        if call.name in jbd2.SYNCS and call.on_device and start_s <= call.end_s <= end_s:
+            syncs.append(call)
     found = {
         "journal_commits": float(len(commits)),
         "journal_fast_commits": float(

@@ -146,13 +146,16 @@ _LEAST_SERIAL = 6
 
 def own_serials(root: Path) -> list[str]:
     """The serial numbers below `root`: not captured, but they stand in other things' names too."""
-    texts = [read_optional_text(path) for pattern in _SERIALS for path in root.glob(pattern)]
+    texts = []
+    for pattern in _SERIALS:
+        for path in root.glob(pattern):
+            texts.append(read_optional_text(path))
     # "Default string", "To Be Filled By O.E.M.", "0000000000" are nobody's.
-    return [
-        text
-        for text in dict.fromkeys((text or "").strip("\0 ") for text in texts)
-        if len(text) >= _LEAST_SERIAL and re.search("[1-9]", text) and len(set(text)) > 1
-    ]
+    serials = []
+    for text in dict.fromkeys((text or "").strip("\0 ") for text in texts):
+        if len(text) >= _LEAST_SERIAL and re.search("[1-9]", text) and len(set(text)) > 1:
+            serials.append(text)
+    return serials
 
 
 def _is_somebodys(text: str) -> bool:

@@ -498,11 +498,10 @@ def _mounts(text: str) -> str:
         fields, kind = left.split(" "), right.split(" ")
         if len(fields) < 6 or len(kind) < 3 or kind[0] in _OF_NO_DISK:
             continue
-        options = [
-            word
-            for word in kind[2].split(",")
-            if "=" not in word or word.partition("=")[0] in _MOUNT_OPTIONS
-        ]
+        options = []
+        for word in kind[2].split(","):
+            if "=" not in word or word.partition("=")[0] in _MOUNT_OPTIONS:
+                options.append(word)
         source = kind[1]
         if _REMOTE.match(kind[0]):
             shares += 1
@@ -539,10 +538,10 @@ _FILTERS = {
 
 def _anonymous(found: Description, replacer: Replacer) -> Description:
     def texts(part: Mapping[str, str]) -> dict[str, str]:
-        return {
-            replacer(name): replacer(text, addresses=not _VERSIONS.search(name))
-            for name, text in part.items()
-        }
+        texts = {}
+        for name, text in part.items():
+            texts[replacer(name)] = replacer(text, addresses=not _VERSIONS.search(name))
+        return texts
 
     return replace(
         found,

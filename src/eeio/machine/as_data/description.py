@@ -342,10 +342,8 @@ def _script(program: str, commands: Iterable[Command]) -> str:
     for command in known:
         arguments = command.run[1:]
         tests = [f"[ $# -eq {len(arguments)} ]"]
-        tests += [
-            f'[ "${{{number}}}" = {shlex.quote(argument)} ]'
-            for number, argument in enumerate(arguments, start=1)
-        ]
+        for number, argument in enumerate(arguments, start=1):
+            tests.append(f'[ "${{{number}}}" = {shlex.quote(argument)} ]')
         lines += [f"if {' && '.join(tests)}; then", *_answer(command), "fi"]
     lines += [
         f"""printf '%s\\n' "{program}: not in this description: $*" >&2""",

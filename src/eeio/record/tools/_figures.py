@@ -105,7 +105,8 @@ def once(pattern: str, text: str, what: str) -> str:
             raise FiguresError(
                 f"{what}: a line of {len(line)} characters: {LINE_CHARACTERS} at most"
             )
-        values += [match[1] for match in tried.finditer(line)]
+        for match in tried.finditer(line):
+            values.append(match[1])
     if len(values) != 1 or not values[0]:
         raise FiguresError(
             f"{what} {pattern!r} matches {len(values)} times in the output instead of once"

@@ -230,7 +230,10 @@ class PhaseResult:
     ) -> Phase:
         """The phase of a run record, with its energy; `validity` replaces `invalid`."""
         own = ("metrics", "invalid")
-        alike = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in own}
+        alike = {}
+        for f in fields(self):
+            if f.name not in own:
+                alike[f.name] = getattr(self, f.name)
         return Phase(
             **alike,
             metrics=dict(self.metrics),

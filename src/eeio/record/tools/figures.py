@@ -56,7 +56,10 @@ def _reported(capture: Capture, definition: Mapping[str, Any]) -> Mapping[str, A
             f"{capture.directory / stream}.txt: the program's output exceeds the limit: {count} "
             "bytes were not stored. Let it print less"
         )
-    factors = [f"{k}={v}" for k, v in capture.factors.items() if k in definition["factors"]]
+    factors = []
+    for k, v in capture.factors.items():
+        if k in definition["factors"]:
+            factors.append(f"{k}={v}")
     command = [sys.executable, "-I", "-S", str(Path(_figures.__file__)), str(capture.directory)]
     try:
         done = subprocess.run(

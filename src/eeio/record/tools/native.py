@@ -140,13 +140,15 @@ def _stretches(capture: Capture, row: Mapping[str, Any]) -> tuple[Stretch, ...]:
     if len(found) > _MOST_STRETCHES:
         raise ValueError(f"phase {row['name']!r} in {len(found)} stretches")
     began_s = capture.started_monotonic_s
-    return tuple(
-        Stretch(
-            q.FIGURE.checked(start_s, "stretch") - began_s,
-            q.FIGURE.checked(end_s, "stretch") - began_s,
+    stretches = []
+    for start_s, end_s in found:
+        stretches.append(
+            Stretch(
+                q.FIGURE.checked(start_s, "stretch") - began_s,
+                q.FIGURE.checked(end_s, "stretch") - began_s,
+            )
         )
-        for start_s, end_s in found
-    )
+    return tuple(stretches)
 
 
 def _since_start(capture: Capture, row: Mapping[str, Any], which: str) -> float | None:

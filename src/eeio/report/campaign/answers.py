@@ -94,7 +94,8 @@ def _notes(one: Answers) -> list[str]:
     still_open = sorted(
         (q for q in one.questions if q.is_open), key=lambda q: q.change.needed or 10**9
     )
-    lines += [f"open: {_open(question)}" for question in still_open[:_OPEN_SHOWN]]
+    for question in still_open[:_OPEN_SHOWN]:
+        lines.append(f"open: {_open(question)}")
     if len(still_open) > _OPEN_SHOWN:
         lines.append(f"and {len(still_open) - _OPEN_SHOWN} more open ones, in JSON")
     if still_open:

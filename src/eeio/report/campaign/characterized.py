@@ -54,7 +54,9 @@ class Report:
 
     def verified(self, meters: Iterable[str]) -> list[str]:
         """What these meters were verified on, by their names in readings."""
-        specs = [spec for c in self.campaigns for spec in c.design.options.meters]
+        specs: list[str] = []
+        for c in self.campaigns:
+            specs.extend(c.design.options.meters)
         return verification_notes(meters, specs, self.verification)
 
     @property
@@ -64,7 +66,8 @@ class Report:
         for campaign in self.campaigns:
             messages = (*warnings_of(campaign), *campaign.shortcomings)
             messages += tuple(idle_above_busy(campaign, self.rows))
-            found += [f"{campaign.name}: {message}" for message in messages]
+            for message in messages:
+                found.append(f"{campaign.name}: {message}")
         return found
 
     @property
@@ -87,13 +90,12 @@ def idle_above_busy(campaign: Campaign, rows: Sequence[Row]) -> list[str]:
         if idle.energy_j:
             relative = (idle.uncertainty_j or 0.0) / idle.energy_j
         least_w = idle.power_w * (1.0 - relative)
-        powers_w = [
-            figures["power_w"].median
-            for row in rows
-            if row.campaign == campaign.name
-            for figures in row.domains
-            if figures.key == idle.key and figures["power_w"] is not None
-        ]
+        powers_w = []
+        for row in rows:
+            if row.campaign == campaign.name:
+                for figures in row.domains:
+                    if figures.key == idle.key and figures["power_w"] is not None:
+                        powers_w.append(figures["power_w"].median)
         below = [power_w for power_w in powers_w if power_w < least_w]
         if below:
             found.append(

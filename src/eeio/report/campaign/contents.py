@@ -74,7 +74,9 @@ def document(report: Report, page: Callable[[], str] | None = None) -> Document:
 
 def contents(report: Report) -> list[Table]:
     """The tables of studies first, then the four levels and the rest, then the papers' figures."""
-    of_studies = [table for one in report.chapters for table in one.tables]
+    of_studies: list[Table] = []
+    for one in report.chapters:
+        of_studies.extend(one.tables)
     of_papers = [table for one in report.chapters for table in _paper_tables(report, one)]
     return [*of_studies, *tables(report), *of_papers]
 
@@ -120,18 +122,21 @@ def records(report: Report) -> list[dict[str, Any]]:
 def _columns(first: bool) -> list[str]:
     """Those of the metrics of version 1, or of the others; estimates behind them."""
     metrics = [one for one in METRICS if one.in_rows and one.level == first]
-    return [
-        f"{prefix}{one.key}_{part}"
-        for prefix in ("", "ESTIMATE_")
-        for one in metrics
-        if one.of_domain or not prefix
-        for part in _PARTS
-    ]
+    columns = []
+    for prefix in ("", "ESTIMATE_"):
+        for one in metrics:
+            if one.of_domain or not prefix:
+                for part in _PARTS:
+                    columns.append(f"{prefix}{one.key}_{part}")
+    return columns
 
 
 def _line(row: Row, figures: DomainFigures | None) -> dict[str, Any]:
     body = row.to_json()
-    cells = {key: body[key] for key in (*_FACTORS, *_TEXT_COLUMNS) if key in body}
+    cells = {}
+    for key in (*_FACTORS, *_TEXT_COLUMNS):
+        if key in body:
+            cells[key] = body[key]
     cells["details"] = " ".join(body["details"])
     cells |= {f"cache_{layer}": state for layer, state in body["cache"].items()}
     cells |= _of_domain(figures)

@@ -55,7 +55,10 @@ def summary(report: Report, page: Path | None) -> list[str]:
     if sum(map(len, levels)) > room:
         levels = [lines[:1] for lines in levels]
     # A label and a reason may take two lines of a terminal; a path is never cut.
-    figures = [_cut(shown(line), 2 * MOST_COLUMNS) for lines in levels for line in lines]
+    figures = []
+    for lines in levels:
+        for line in lines:
+            figures.append(_cut(shown(line), 2 * MOST_COLUMNS))
     reasons = [_cut(shown(line), 2 * MOST_COLUMNS) for line in missing]
     return [*map(shown, first), *figures, *reasons, *end]
 

@@ -64,7 +64,8 @@ def _of_campaign(report: Report, campaign: Campaign) -> list[str]:
     found += _validity(campaign)
     if options.sysfs_root != "/":
         found.append(f"Frequencies were set in {options.sysfs_root}, not in this machine.")
-    found += [f"{remark.rstrip('.')}." for remark in design.remarks]
+    for remark in design.remarks:
+        found.append(f"{remark.rstrip('.')}.")
     return found
 
 
@@ -183,11 +184,10 @@ def _page_cache(runs: Sequence[Run]) -> list[str]:
     dropped = Counter(run.cache_dropped for run in runs)
     if set(dropped) == {None}:
         return ["Whether the page cache was dropped before runs is not recorded."]
-    parts = [
-        label if len(dropped) == 1 else f"{label} ({count} of {len(runs)} runs)"
-        for label, count in dropped.items()
-        if label is not None
-    ]
+    parts = []
+    for label, count in dropped.items():
+        if label is not None:
+            parts.append(label if len(dropped) == 1 else f"{label} ({count} of {len(runs)} runs)")
     return [f"Page cache before each run: {'; '.join(parts)}."]
 
 
@@ -242,11 +242,11 @@ def _idle(campaign: Campaign) -> list[str]:
         if reason:
             return [f"Idle power was not measured: {reason}."]
         return []
-    powers = [
-        f"{reading.domain} {number(reading.power_w)} W ({reading.meter}{_kind(reading.kind)})"
-        for reading in campaign.idle
-        if reading.power_w is not None
-    ]
+    powers = []
+    for reading in campaign.idle:
+        if reading.power_w is not None:
+            meter = f"{reading.meter}{_kind(reading.kind)}"
+            powers.append(f"{reading.domain} {number(reading.power_w)} W ({meter})")
     length_s = campaign.design.protocol.idle_s
     lasted = ""
     if length_s:

@@ -124,13 +124,12 @@ def _time_saved(campaign: Campaign) -> str:
 def drift_taken_out(campaign: Campaign) -> str:
     """The correction of the drift, and its size; empty if no power shows any."""
     effects = power_effects(cells_of(campaign), rounds_of(campaign.design))
-    largest = [
-        f"{metric.removeprefix('power_').removesuffix('_w')} {100 * math.expm1(effect):+.2g} % "
-        f"in round {number}"
-        for metric, found in effects.items()
-        if (most := found.largest) is not None
-        for number, effect in (most,)
-    ]
+    largest = []
+    for metric, of_metric in effects.items():
+        if of_metric.largest is not None:
+            number, effect = of_metric.largest
+            domain = metric.removeprefix("power_").removesuffix("_w")
+            largest.append(f"{domain} {100 * math.expm1(effect):+.2g} % in round {number}")
     if not largest:
         return ""
     return (

@@ -68,7 +68,8 @@ def tables(report: Report) -> list[Table]:
     problems = _problem_table(report)
     if problems.rows:
         found.append(problems)
-    found += [_machine_table(campaign.name, campaign.machine) for campaign in report.campaigns]
+    for campaign in report.campaigns:
+        found.append(_machine_table(campaign.name, campaign.machine))
     return found
 
 
@@ -268,12 +269,11 @@ def _journal(figures: Mapping[str, Quartiles]) -> str:
 def _efficiency_tables(report: Report, several: bool) -> list[Table]:
     """MB/J at a glance: one line per pattern, the best first. Below, unordered, those that may not
     be ranked, with the reason. Estimates are in neither."""
-    found = [
-        (figures["efficiency_bytes_per_j"].median, row, figures)
-        for row in report.rows
-        for figures in row.domains
-        if figures["efficiency_bytes_per_j"] is not None
-    ]
+    found = []
+    for row in report.rows:
+        for figures in row.domains:
+            if figures["efficiency_bytes_per_j"] is not None:
+                found.append((figures["efficiency_bytes_per_j"].median, row, figures))
     ranked = sorted(
         (item for item in found if item[2].ranked_reason is None),
         key=lambda item: (DOMAINS.index(item[2].power_domain), -item[0]),
@@ -351,13 +351,19 @@ def _meter(row: Row, figures: DomainFigures) -> str:
 
 
 def _why_nothing_measured(report: Report) -> str:
-    reasons = [row.why("efficiency_bytes_per_j") for row in report.rows if row.n]
+    reasons = []
+    for row in report.rows:
+        if row.n:
+            reasons.append(row.why("efficiency_bytes_per_j"))
     every = dict.fromkeys(reason for reason in reasons if reason is not None)
     return "not measured: " + ("; ".join(every) or "no valid run")
 
 
 def _estimate_table(report: Report, several: bool) -> Table:
-    cells = [(row, figures) for row in report.rows for figures in row.estimates]
+    cells = []
+    for row in report.rows:
+        for figures in row.estimates:
+            cells.append((row, figures))
     columns = tuple(column for column in shown(energy(), cells) if column.header != "Limit")
     return Table(
         title=f"{ESTIMATE}: modelled power, for orientation only; not measured, not ranked",
@@ -404,16 +410,14 @@ def _idle_table(report: Report) -> Table:
     for campaign in report.campaigns:
         busy = power_during(campaign)
         idle = {r.key: r for r in campaign.idle}
-        rows += [
-            _idle_cells(campaign, key, idle.get(key), busy.get(key)) for key in {**idle, **busy}
-        ]
+        for key in {**idle, **busy}:
+            rows.append(_idle_cells(campaign, key, idle.get(key), busy.get(key)))
         if campaign.idle_reason:
             notes.append(f"{campaign.name}: not measured: {campaign.idle_reason}")
-        notes += [
-            f"{campaign.name}: {reading.domain} ({reading.meter}): {'; '.join(reading.reasons)}"
-            for reading in campaign.idle
-            if not reading.valid
-        ]
+        for reading in campaign.idle:
+            if not reading.valid:
+                source = f"{campaign.name}: {reading.domain} ({reading.meter})"
+                notes.append(f"{source}: {'; '.join(reading.reasons)}")
     return Table(
         title="Power when idle and during the experiments",
         header=(
@@ -484,9 +488,8 @@ def _problem_table(report: Report) -> Table:
         why_not = row.why("bandwidth_bytes_per_s")
         if row.phase is None and why_not is not None and not row.invalid_runs:
             rows.append((*cells, why_not))
-        rows += [
-            (*cells, f"{row.invalid_runs} invalid: {reason}") for reason in row.invalid_reasons
-        ]
+        for reason in row.invalid_reasons:
+            rows.append((*cells, f"{row.invalid_runs} invalid: {reason}"))
     return Table(
         title="Not measured, failed or invalid",
         header=("Level", *_FACTORS, "Why"),
@@ -495,18 +498,17 @@ def _problem_table(report: Report) -> Table:
 
 
 def _machine_table(name: str, machine: Machine) -> Table:
-    rows = [
-        _fact(key, value)
-        for key, value in machine.to_json().items()
-        if key not in ("schema_version", "tools", "programs", "missing", "limits")
-    ]
+    rows = []
+    for key, value in machine.to_json().items():
+        if key not in ("schema_version", "tools", "programs", "missing", "limits"):
+            rows.append(_fact(key, value))
     rows += [
         (f"program of {name}", f"sha256 {sha256}") for name, sha256 in machine.programs.items()
     ]
-    rows += [
-        (f"{tool.name} ({tool.source})", f"{tool.version} {tool.path} sha256 {tool.sha256}")
-        for tool in machine.tools
-    ]
+    for tool in machine.tools:
+        rows.append(
+            (f"{tool.name} ({tool.source})", f"{tool.version} {tool.path} sha256 {tool.sha256}")
+        )
     rows += [(f"limit: {name}", text) for name, text in machine.limits.items()]
     rows += [(f"{key.replace('_', ' ')} missing", why) for key, why in machine.missing.items()]
     return Table(title=f"Machine of {name}", header=("", ""), rows=tuple(rows))

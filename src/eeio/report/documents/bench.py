@@ -86,7 +86,8 @@ def _charts(of_each: Sequence[tuple[Campaign, Sequence[Bench]]]) -> "Sequence[Pa
         of = ""
         if len(of_each) > 1:
             of = f" ({campaign.name})"
-        commands += [replace(one, label=one.label + of) for one in found]
+        for one in found:
+            commands.append(replace(one, label=one.label + of))
     stamped = stamp_of(campaign for campaign, _ in of_each)
     return bench.charts(commands, short_stamp([stamped]))
 
@@ -251,7 +252,8 @@ def _parts(
 def _not_there_and_remarks(found: Sequence[Bench]) -> list[str]:
     """The missing figures, each reason once, and remarks."""
     lines = _why_missing(found)
-    lines += [line for one in found for line in _remarks(one)]
+    for one in found:
+        lines.extend(_remarks(one))
     return lines + [_outliers(one) for one in found if one.outliers]
 
 
@@ -270,7 +272,10 @@ def _which_take_more(found: Sequence[Bench], compared: Sequence[Comparison]) -> 
 
 def _remarks(one: Bench) -> list[str]:
     reasons = " ".join(one.missing.values())
-    lines = [f"{one.label}: {text}" for text in one.remarks if text not in reasons]
+    lines = []
+    for text in one.remarks:
+        if text not in reasons:
+            lines.append(f"{one.label}: {text}")
     if one.kind is not None and one.not_durable is not None:
         lines.append(f"not durable: W and J of {one.label} end when it returned: {one.not_durable}")
     return lines + [f"doubtful: W and J of {one.label}: {why}" for why in one.doubts]

@@ -162,12 +162,12 @@ def repetitions(found: MetricChange) -> str:
 
 
 def _others(changes: Changes) -> Table:
-    metrics = [
-        metric
-        for metric in change_metrics()
-        if metric != changes.headline
-        and any(e.metrics[metric].change.ratio is not None for e in changes.experiments)
-    ]
+    metrics = []
+    for metric in change_metrics():
+        if metric != changes.headline and any(
+            e.metrics[metric].change.ratio is not None for e in changes.experiments
+        ):
+            metrics.append(metric)
     less = {metric.key: metric.name for metric in METRICS if metric.better == "less"}
     less |= dict.fromkeys(POWER.values(), "W") | {OF_DRIVE: "J/GB"}
     smaller = " and ".join(dict.fromkeys(less[metric] for metric in metrics if metric in less))
@@ -261,12 +261,12 @@ def _most(changes: Changes, way: int) -> str:
     verdict = "worse"
     if way > 0:
         verdict = "better"
-    found = [
-        abs(change.percent)
-        for e in changes.experiments
-        if (metric := e.metrics[changes.headline]).verdict == verdict
-        and (change := metric.change).percent is not None
-    ]
+    found = []
+    for e in changes.experiments:
+        if (metric := e.metrics[changes.headline]).verdict == verdict and (
+            change := metric.change
+        ).percent is not None:
+            found.append(abs(change.percent))
     return f", by up to {number(max(found))} %"
 
 

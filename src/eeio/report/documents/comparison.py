@@ -123,7 +123,10 @@ def _effects(group: Group) -> Iterator[Table]:
     title = ", ".join(f"{name} {level}" for name, level in group.levels)
     for metric in dict.fromkeys(effect.metric for effect in group.effects):
         of_metric = [effect for effect in group.effects if effect.metric == metric]
-        sentences = [sentence(effect) for effect in of_metric if effect.largest is not None]
+        sentences = []
+        for effect in of_metric:
+            if effect.largest is not None:
+                sentences.append(sentence(effect))
         sentences += _not_confirmed([e for e in of_metric if e.largest is None])
         heading = _quantity(metric).capitalize() + (f" ({title})" if title else "")
         yield Table(heading, ("",), tuple((line,) for line in sentences))

@@ -126,15 +126,15 @@ def _sensitivities(cost: Cost) -> Table:
     rows = []
     for answer in HEADLINES:
         of_answer = [one for one in cost.sensitivities if one.answer == answer]
-        rows += [
-            (
-                _NAMES[answer] if place == 0 else "",
-                one.input,
-                "-" if one.change is None else f"{100 * one.change:+.2f} %",
-                one.reason or "",
+        for place, one in enumerate(of_answer):
+            rows.append(
+                (
+                    _NAMES[answer] if place == 0 else "",
+                    one.input,
+                    "-" if one.change is None else f"{100 * one.change:+.2f} %",
+                    one.reason or "",
+                )
             )
-            for place, one in enumerate(of_answer)
-        ]
     return Table(
         title=f"Sensitivity: each input {100 * STEP:g} % larger",
         header=("Answer", "Input", "Change", "Remark"),

@@ -103,7 +103,8 @@ def lines(found: Gate, of_sessions: bool, undecided: Level) -> list[str]:
     worse, open_ = found.of("worse"), found.of("not decided")
     untested = found.of("not tested")
     made = [f"worse in {found.after}: {row.label}: {_why(found, row)}" for row in worse[:_SHOWN]]
-    made += [f"not tested in {found.after}: {row.label}: {row.reason}" for row in untested[:_SHOWN]]
+    for row in untested[:_SHOWN]:
+        made.append(f"not tested in {found.after}: {row.label}: {row.reason}")
     if undecided == "fail":
         made += [
             f"not decided in {found.after}: {row.label}: {_why(found, row)}"
@@ -209,13 +210,14 @@ def _junit_kind(row: GateRow, undecided: Level) -> str | None:
 def workflow_commands(gates: Sequence[Gate], undecided: Level) -> list[str]:
     """Annotations of GitHub Actions: an error per experiment that fails the gate, and a warning per
     experiment that is not decided and does not fail it."""
-    return [
-        f"::{'error' if fails(row, undecided) else 'warning'} title=eeio {row.verdict}::"
-        + _escaped(f"{row.label}: {_why(found, row)}")
-        for found in gates
-        for row in found.rows
-        if row.verdict != "passed"
-    ]
+    commands = []
+    for found in gates:
+        for row in found.rows:
+            if row.verdict != "passed":
+                kind = "error" if fails(row, undecided) else "warning"
+                message = _escaped(f"{row.label}: {_why(found, row)}")
+                commands.append(f"::{kind} title=eeio {row.verdict}::{message}")
+    return commands
 
 
 def _escaped(text: str) -> str:

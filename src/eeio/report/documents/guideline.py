@@ -392,19 +392,20 @@ def interval(figure: Estimate) -> str:
 
 def points(guideline: Guideline) -> list[Point]:
     """Those that have both ratios, in the order of the experiments; the mix is the last."""
-    found = [
-        Point(
-            str(index),
-            row.label,
-            row.key.operation,
-            row.key.spatiality,
-            row.share is not None,
-            row.bandwidth_ratio,
-            row.power_ratio,
-            row.saves,
+    found = []
+    for index, row in enumerate((r for r in guideline.experiments if not r.reason), start=1):
+        found.append(
+            Point(
+                str(index),
+                row.label,
+                row.key.operation,
+                row.key.spatiality,
+                row.share is not None,
+                row.bandwidth_ratio,
+                row.power_ratio,
+                row.saves,
+            )
         )
-        for index, row in enumerate((r for r in guideline.experiments if not r.reason), start=1)
-    ]
     if guideline.reason is None:
         ratios = guideline.ratio, guideline.power_ratio
         found.append(Point("mix", "the complete mix", "mix", "mix", True, *ratios, guideline.saves))

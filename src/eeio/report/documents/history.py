@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 def document(found: History, warnings: Sequence[str] = ()) -> Document:
     """`warnings` are those of the campaigns: QUICK, fictitious power."""
     changed = sum(bool(one.steps) for one in found.series)
-    used = {point.campaign for one in found.series for point in one.points}
+    used = set()
+    for one in found.series:
+        for point in one.points:
+            used.add(point.campaign)
     answer = (
         f"{found.suite}: {found.metric} changed in {changed} of {len(found.series)} experiments "
         f"over {len(used)} campaigns"

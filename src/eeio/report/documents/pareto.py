@@ -21,20 +21,20 @@ def pareto_table(choices: Sequence[Choice]) -> Table | None:
         if len(placed) < 2:
             continue
         name = f"{operation}, buffer {buffer}"
-        rows += [
-            (
-                name,
-                one.label,
-                plain(one.efficiency_bytes_per_j, MB),
-                plain(one.bandwidth_bytes_per_s, MB),
-                plain(one.latency_p99_s, 1e-3),
-                plain(one.energy_j_per_gb),
-                plain(one.energy_delay_j_s_per_gb2),
-                _fronts(one),
-            )
-            for one in placed
-            if one.on_bandwidth_front or one.on_p99_front
-        ]
+        for one in placed:
+            if one.on_bandwidth_front or one.on_p99_front:
+                rows.append(
+                    (
+                        name,
+                        one.label,
+                        plain(one.efficiency_bytes_per_j, MB),
+                        plain(one.bandwidth_bytes_per_s, MB),
+                        plain(one.latency_p99_s, 1e-3),
+                        plain(one.energy_j_per_gb),
+                        plain(one.energy_delay_j_s_per_gb2),
+                        _fronts(one),
+                    )
+                )
         others = len(group) - len(placed)
         left = ""
         if others:

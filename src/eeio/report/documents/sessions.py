@@ -16,11 +16,10 @@ from eeio.units.sizes import percent
 
 def tables(found: Sessions) -> list[Table]:
     """A table per group of two sessions or more, then the differences between groups."""
-    made = [
-        _effects_table(names, effects)
-        for names, effects in zip(found.groups, found.effects, strict=True)
-        if len(names) > 1
-    ]
+    made = []
+    for names, effects in zip(found.groups, found.effects, strict=True):
+        if len(names) > 1:
+            made.append(_effects_table(names, effects))
     return made + [table for one in found.changes for table in changes.tables(one)]
 
 
@@ -47,11 +46,10 @@ def _to_json(found: Sessions) -> dict[str, Any]:
 
 
 def _records(found: Sessions) -> list[dict[str, Any]]:
-    effects = [
-        {"group": " + ".join(names), **flat(effect)}
-        for names, of_group in zip(found.groups, found.effects, strict=True)
-        for effect in of_group
-    ]
+    effects = []
+    for names, of_group in zip(found.groups, found.effects, strict=True):
+        for effect in of_group:
+            effects.append({"group": " + ".join(names), **flat(effect)})
     return [
         *(
             {"before": one.before, "after": one.after, **record}

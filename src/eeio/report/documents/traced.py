@@ -124,10 +124,16 @@ def table(traced: Traced) -> Table | tuple[str, ...]:
     begin_s = min(row.start_s for row in traced.rows if row.start_s is not None)
     rows = [_cells(traced, row, begin_s) for row in traced.rows]
     notes = not_observed + ([f"power: {traced.reason}"] if traced.reason else [])
-    notes += [f"power of {why}" for why in _left_out(traced)]
-    notes += [f"{row.name}: {row.reason}" for row in traced.rows if row.reason is not None]
-    notes += [f"MB/J of {where}: power excludes the drives" for where in _no_drives(traced)]
-    notes += [note for note, applies in _notes_on_rows(traced.rows) if applies]
+    for why in _left_out(traced):
+        notes.append(f"power of {why}")
+    for row in traced.rows:
+        if row.reason is not None:
+            notes.append(f"{row.name}: {row.reason}")
+    for where in _no_drives(traced):
+        notes.append(f"MB/J of {where}: power excludes the drives")
+    for note, applies in _notes_on_rows(traced.rows):
+        if applies:
+            notes.append(note)
     if traced.overhead:
         notes.append(traced.overhead)
     header = (

@@ -23,7 +23,7 @@ from eeio.analysis.summary import Quartiles
 from eeio.comparison.campaigns import named_cells
 from eeio.comparison.cells import size_label
 from eeio.record.publication import stamp_of
-from eeio.record.run import DOMAINS
+from eeio.record.run import DOMAINS, EnergyReading
 from eeio.record.store import Campaign
 from eeio.report.campaign.characterized import Report
 from eeio.report.campaign.data_source import is_imported
@@ -300,7 +300,10 @@ def _power(report: Report, readings: Readings, look: Look) -> dict[str, Drawing]
     stamped = stamp_of(report.campaigns)
     of_each = list(zip(report.campaigns, named_cells(report.campaigns), strict=True))
     every = run_figures.drawn(of_each, readings, stamped, look)
-    found = {name: one for name, one in every.items() if name.startswith("power-over-time")}
+    found = {}
+    for name, one in every.items():
+        if name.startswith("power-over-time"):
+            found[name] = one
     if found:
         return found
     means: dict[str, Sequence[_Mean]] = {}
@@ -353,7 +356,9 @@ def _means(campaign: Campaign) -> list[_Mean]:
     """Of each valid run with a measured power, in its widest domain."""
     found = []
     for run in campaign.runs:
-        every = [reading for phase in run.phases for reading in phase.energy]
+        every: list[EnergyReading] = []
+        for phase in run.phases:
+            every.extend(phase.energy)
         readings = list(filter(is_powered, every))
         if not readings or run.validity or not run.started_utc or not run.duration_s:
             continue

@@ -75,10 +75,9 @@ def drawn(
     are wanted. `readings` gives what the meters of a campaign read over time."""
     names = machine_names(campaigns)
     stamped = stamp_of(campaigns)
-    of_each = [
-        (campaign, list(filter(wanted, cells_of(campaign, name))))
-        for campaign, name in zip(campaigns, names, strict=True)
-    ]
+    of_each = []
+    for campaign, name in zip(campaigns, names, strict=True):
+        of_each.append((campaign, list(filter(wanted, cells_of(campaign, name)))))
     by_source: dict[tuple[str, str], list[Cell]] = {}
     for _, cells in of_each:
         for cell in cells:
@@ -129,7 +128,9 @@ def _idle_and_busy_values(
     of_each: Sequence[tuple[Campaign, Sequence[Cell]]],
 ) -> list[tuple[IdleBusy, Sequence[float]]]:
     """Each domain with an idle power, and the powers of its busiest experiment."""
-    cells = [cell for _, of_campaign in of_each for cell in of_campaign]
+    cells: list[Cell] = []
+    for _, of_campaign in of_each:
+        cells.extend(of_campaign)
     return [
         (item, _busy_values(cells, item))
         for campaign, of_campaign in of_each
@@ -192,10 +193,9 @@ def _flushed(cell: Cell) -> str:
 
 
 def _metrics(cells: Sequence[Cell]) -> Mapping[str, tuple[str, str, float]]:
-    domains = {
-        metric: (f"power-{domain}", f"Power of the {domain} (W)", 1.0)
-        for domain, metric in POWER.items()
-    }
+    domains = {}
+    for domain, metric in POWER.items():
+        domains[metric] = (f"power-{domain}", f"Power of the {domain} (W)", 1.0)
     return {
         metric: label
         for metric, label in {**_METRICS, **domains}.items()

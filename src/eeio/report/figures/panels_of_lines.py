@@ -104,7 +104,11 @@ def _draw_panel(axes: Any, panel: Panel, labels: Sequence[str]) -> dict[str, Any
 
 
 def _values(panel: Panel) -> list[float]:
-    return [y for line in panel.lines for _, y in line.points]
+    values = []
+    for line in panel.lines:
+        for _, y in line.points:
+            values.append(y)
+    return values
 
 
 def _range(panel: Panel) -> str:

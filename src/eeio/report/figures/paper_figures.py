@@ -121,10 +121,8 @@ def _table(title: str, chapter: Chapter, found: Sequence[PaperFigure], apart: st
         if figure.ours is None:
             missing[figure.remark] = missing.get(figure.remark, 0) + 1
     notes = [apart]
-    notes += [
-        f"{count} of the paper's figures without a counterpart here: {why}"
-        for why, count in missing.items()
-    ]
+    for why, count in missing.items():
+        notes.append(f"{count} of the paper's figures without a counterpart here: {why}")
     return Table(
         title=title,
         header=(
@@ -213,10 +211,10 @@ def _styles(count: int) -> list[dict[str, Any]]:
     from eeio.report.figures.drawing import BLUE, COLOURS, GREY
 
     colours = (BLUE, *(c for c in COLOURS if c not in (BLUE, GREY)))
-    return [
-        {"marker": _MARKS[n % len(_MARKS)], "color": colours[n % len(colours)]}
-        for n in range(count)
-    ]
+    styles = []
+    for n in range(count):
+        styles.append({"marker": _MARKS[n % len(_MARKS)], "color": colours[n % len(colours)]})
+    return styles
 
 
 def _drawn_values(figure: PaperFigure, unit: str) -> tuple[float, float]:

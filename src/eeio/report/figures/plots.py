@@ -242,11 +242,13 @@ def _marks(axis: Axes, y: float, values: Sequence[float], row: Row, hollow: bool
 
 def _legend(rows: Sequence[Row], wanted: _Figure) -> list[tuple[Line2D, str]]:
     states = {row.cache.buffer for row in rows}
-    shown = [_STATES[state] for state in ("on", "off", None) if state in states]
-    legend = [
-        (Line2D([], [], marker=mark, ls="", ms=4, color=colour), name)
-        for colour, mark, name in shown
-    ]
+    shown = []
+    for state in ("on", "off", None):
+        if state in states:
+            shown.append(_STATES[state])
+    legend = []
+    for colour, mark, name in shown:
+        legend.append((Line2D([], [], marker=mark, ls="", ms=4, color=colour), name))
     legend.append((Line2D([], [], marker="|", ls="-", ms=7, color=GREY), _REPETITIONS))
     if any(map(wanted.hollow, rows)):
         legend.append((Line2D([], [], marker="o", ls="", ms=4, color=GREY, mfc="white"), _HOLLOW))

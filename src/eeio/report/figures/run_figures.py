@@ -74,7 +74,9 @@ def drawn(
 ) -> dict[str, Drawing]:
     """Name -> each figure, of the chosen cells of each campaign, in the widest power domain that it
     measured; none for campaigns that stored no readings."""
-    traces = [trace for campaign, cells in chosen for trace in _traces(campaign, cells, readings)]
+    traces: list[Trace] = []
+    for campaign, cells in chosen:
+        traces.extend(_traces(campaign, cells, readings))
     domains = sorted({trace.domain for trace in traces}, key=list(DOMAINS).index)
     found = {}
     for domain in domains:
@@ -166,17 +168,14 @@ def _of_phase(
     begin_s = run.started_monotonic_s + phase.start_s
     end_s = phase.until_durable.end_s if phase.until_durable else phase.end_s
     seconds = end_s - phase.start_s
-    found = [
-        points
-        for one in series
-        if (
-            points := [
-                (at_s - begin_s, watts)
-                for at_s, watts in zip(one.times_s, one.watts, strict=True)
-                if begin_s < at_s <= begin_s + seconds and not math.isnan(watts)
-            ]
-        )
-    ]
+    found = []
+    for one in series:
+        if points := [
+            (at_s - begin_s, watts)
+            for at_s, watts in zip(one.times_s, one.watts, strict=True)
+            if begin_s < at_s <= begin_s + seconds and not math.isnan(watts)
+        ]:
+            found.append(points)
     if len(found) != 1 or seconds <= 0:
         return None
     return seconds, tuple(t for t, _ in found[0]), tuple(w for _, w in found[0])
@@ -413,7 +412,9 @@ def _set_kinds(panel: "Axes", kinds: Sequence[str], middle: float, width: float)
 def _of_traces(
     traces: Sequence[Trace], label: str, description: str = "a line a repetition"
 ) -> str:
-    every = [w for trace in traces for w in trace.watts]
+    every: list[float] = []
+    for trace in traces:
+        every.extend(trace.watts)
     return (
         f"{label}: {len(every)} readings of {len(traces)} runs, from {min(every):.4g} to "
         f"{max(every):.4g}; {description}."
@@ -496,9 +497,10 @@ def _of_processors(
             values = one.frequency_hz
             if name == "use":
                 values = one.use
-            points = [
-                (t, v * scale) for t, v in zip(one.times_s, values, strict=True) if v is not None
-            ]
+            points = []
+            for t, v in zip(one.times_s, values, strict=True):
+                if v is not None:
+                    points.append((t, v * scale))
             panel.plot(
                 [t for t, _ in points],
                 [v for _, v in points],

@@ -51,7 +51,10 @@ def drawing(
     samples of each meter. `power` is meter -> (time, W); times on the events' clock."""
     begin_s = phases[0].start_s
     end_s = max(phase.end_s for phase in phases)
-    moments = [t for samples in power.values() for t, _ in samples]
+    moments = []
+    for samples in power.values():
+        for t, _ in samples:
+            moments.append(t)
     first_s = min([begin_s, *moments])
     last_s = max([end_s, *moments])
     by_operation: dict[str, list[Event]] = {}

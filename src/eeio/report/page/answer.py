@@ -72,14 +72,15 @@ _Of = tuple[int, Line, DomainFigures]
 def _ranked(page: Page) -> tuple[list[_Of], bool]:
     """Lines with a ranked MB/J in the page's domain, the best first; and whether they are only
     direct I/O, because page cache hits do not measure the storage."""
-    found = [
-        (place, line, figures)
-        for place, line in enumerate(page.lines)
-        if (figures := figures_of(line.row, page.key)) is not None
-        and figures.ranked_reason is None
-        and figures["efficiency_bytes_per_j"] is not None
-        and not page.estimated
-    ]
+    found = []
+    for place, line in enumerate(page.lines):
+        if (
+            (figures := figures_of(line.row, page.key)) is not None
+            and figures.ranked_reason is None
+            and figures["efficiency_bytes_per_j"] is not None
+            and not page.estimated
+        ):
+            found.append((place, line, figures))
     direct = [item for item in found if item[1].row.cache.buffer == "off"]
     return direct or found, bool(direct)
 
@@ -147,12 +148,12 @@ def _power(page: Page) -> list[Part]:
     """Idle and busy power of the page's domain."""
     assert page.key is not None
     domain = page.key[0]
-    busy = [
-        power_w.median
-        for line in page.lines
-        if (figures := figures_of(line.row, page.key)) is not None
-        and (power_w := figures["power_w"]) is not None
-    ]
+    busy = []
+    for line in page.lines:
+        if (figures := figures_of(line.row, page.key)) is not None and (
+            power_w := figures["power_w"]
+        ) is not None:
+            busy.append(power_w.median)
     idle = _idle(page)
     parts = [Part(f" The {domain} draws ")]
     if idle:
@@ -186,11 +187,10 @@ def _why(page: Page) -> list[Part]:
 
 
 def _why_not_ranked(page: Page) -> list[Part]:
-    found = [
-        f"{line.full_name}: {figures.ranked_reason}"
-        for line in page.lines
-        if (figures := figures_of(line.row, page.key)) is not None and figures.ranked_reason
-    ]
+    found = []
+    for line in page.lines:
+        if (figures := figures_of(line.row, page.key)) is not None and figures.ranked_reason:
+            found.append(f"{line.full_name}: {figures.ranked_reason}")
     if not found:
         return [Part("No experiment has both bandwidth and energy.")]
     others = ""
@@ -200,7 +200,10 @@ def _why_not_ranked(page: Page) -> list[Part]:
 
 
 def _bandwidths(page: Page) -> list[Part]:
-    found = [q.median / MB for line in page.lines if (q := line.row["bandwidth_bytes_per_s"])]
+    found = []
+    for line in page.lines:
+        if q := line.row["bandwidth_bytes_per_s"]:
+            found.append(q.median / MB)
     if not found:
         return [Part("No bandwidth was measured either.")]
     return [Part("I/O ran at "), Part(f"{_range(found)} MB/s", "strong"), Part(".")]
@@ -261,15 +264,16 @@ def _efficiency_tile(title: str, of: _Of) -> Tile:
 
 
 def _idle_parts(page: Page) -> tuple[Part, ...]:
-    limits = [
-        reading.uncertainty_j / reading.energy_j * reading.power_w
-        for campaign in page.report.campaigns
-        for reading in campaign.idle
-        if reading.key == page.key
-        and reading.uncertainty_j is not None
-        and reading.energy_j
-        and reading.power_w is not None
-    ]
+    limits = []
+    for campaign in page.report.campaigns:
+        for reading in campaign.idle:
+            if (
+                reading.key == page.key
+                and reading.uncertainty_j is not None
+                and reading.energy_j
+                and reading.power_w is not None
+            ):
+                limits.append(reading.uncertainty_j / reading.energy_j * reading.power_w)
     text = "the meter states no uncertainty"
     if limits:
         text = f"±{page_number(max(limits))} W"
@@ -279,11 +283,10 @@ def _idle_parts(page: Page) -> tuple[Part, ...]:
 def _span(page: Page, place: int) -> tuple[str, str]:
     """The J/GB of a domain from the least to the most, and a word of it."""
     key = page.keys[place]
-    found = [
-        figures["energy_j_per_gb"].median
-        for line in page.lines
-        if (figures := figures_of(line.row, key)) is not None and figures["energy_j_per_gb"]
-    ]
+    found = []
+    for line in page.lines:
+        if (figures := figures_of(line.row, key)) is not None and figures["energy_j_per_gb"]:
+            found.append(figures["energy_j_per_gb"].median)
     if key[2] == "modelled" or not found:
         return "none", "" if found else f"{key[0]}: no bytes were recorded"
     span = f"{page_number(min(found))}–{page_number(max(found))}"
@@ -307,11 +310,10 @@ def _other_tiles(page: Page) -> list[Tile]:
     found = [Tile("Energy, measured", "none", "", tuple(_why(page)), kind="invalid")]
     if page.estimated:
         found += _estimated_tiles(page)
-    speeds = [
-        (line.row["bandwidth_bytes_per_s"].median / MB, place)
-        for place, line in enumerate(page.lines)
-        if line.row["bandwidth_bytes_per_s"] is not None
-    ]
+    speeds = []
+    for place, line in enumerate(page.lines):
+        if line.row["bandwidth_bytes_per_s"] is not None:
+            speeds.append((line.row["bandwidth_bytes_per_s"].median / MB, place))
     for title, choose in (("Fastest I/O", max), ("Slowest I/O", min)):
         found.append(_speed_tile(title, speeds, choose))
     return found
@@ -358,12 +360,16 @@ def _band(limits: Sequence[Quartiles]) -> Part:
 
 
 def _why_invalid(run: Run) -> str:
-    of_phases = [reason for phase in run.phases for reason in phase.validity]
+    of_phases: list[str] = []
+    for phase in run.phases:
+        of_phases.extend(phase.validity)
     return [*run.validity, *of_phases][0]
 
 
 def _validity(page: Page) -> Tile:
-    runs = [run for campaign in page.report.campaigns for run in campaign.runs]
+    runs: list[Run] = []
+    for campaign in page.report.campaigns:
+        runs.extend(campaign.runs)
     planned = sum(campaign.planned_runs for campaign in page.report.campaigns)
     if not runs:
         return Tile("Validity", "no run", "", (Part(f"{planned} planned, 0 done"),), kind="invalid")

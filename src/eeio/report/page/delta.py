@@ -42,12 +42,11 @@ def compared(changes: "Sequence[Changes]", remarks: "Sequence[str]" = ()) -> dic
 
 def span_of(changes: "Iterable[Change]") -> float:
     """Half the width of the axis, a share: it contains all changes and intervals, up to 100 %."""
-    ends: list[float] = [
-        abs(ratio - 1)
-        for change in changes
-        if change.ratio is not None
-        for ratio in (change.ratio, *(change.interval or ()))
-    ]
+    ends: list[float] = []
+    for change in changes:
+        if change.ratio is not None:
+            for ratio in (change.ratio, *(change.interval or ())):
+                ends.append(abs(ratio - 1))
     return min(_WIDEST_SPAN, max([_LEAST_SPAN, *ends]))
 
 
@@ -95,11 +94,10 @@ def delta_charts(changes: "Changes", stamp: str = "") -> list[Panel]:
     from eeio.report.documents import changes as texts
 
     metric = changes.headline
-    found = [
-        (texts.label(experiment, changes), one)
-        for experiment in texts.by_weight(changes, metric)
-        if (one := experiment.metrics[metric]).change.ratio is not None
-    ]
+    found = []
+    for experiment in texts.by_weight(changes, metric):
+        if (one := experiment.metrics[metric]).change.ratio is not None:
+            found.append((texts.label(experiment, changes), one))
     shown_rows = found[: _PANELS * _ROWS]
     span = span_of(one.change for _, one in shown_rows)
     name, _ = texts.header_and_unit(metric)
@@ -116,10 +114,10 @@ def delta_charts(changes: "Changes", stamp: str = "") -> list[Panel]:
     each = 1
     if rows:
         each = -(-len(rows) // _PANELS)
-    return [
-        forest(f"Change of {name}", rows[first : first + each], span, stamp)
-        for first in range(0, len(rows), each)
-    ]
+    charts = []
+    for first in range(0, len(rows), each):
+        charts.append(forest(f"Change of {name}", rows[first : first + each], span, stamp))
+    return charts
 
 
 def delta_table(changes: "Changes") -> Markup:

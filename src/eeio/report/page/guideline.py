@@ -61,15 +61,15 @@ def render(guideline: Guideline, quick: Sequence[str]) -> str:
 
 
 def _marks(guideline: Guideline, quick: Sequence[str]) -> list[Mark]:
-    found = []
+    marks = []
     if quick:
         message = f"not a measurement: {', '.join(quick)} only checked the set-up."
-        found.append(Mark("quick", "QUICK:", f"{message} Publish `standard`."))
-    # The command's warning about quick campaigns is already above.
-    warnings = [
-        text for text in texts.warnings(guideline) if "QUICK: not a measurement" not in text
-    ]
-    return [*found, *(Mark("incomplete", "NOTE:", text) for text in warnings)]
+        marks.append(Mark("quick", "QUICK:", f"{message} Publish `standard`."))
+    for warning in texts.warnings(guideline):
+        # The command's warning about quick campaigns is already above.
+        if "QUICK: not a measurement" not in warning:
+            marks.append(Mark("incomplete", "NOTE:", warning))
+    return marks
 
 
 def _tiles(guideline: Guideline) -> list[Tile]:
@@ -132,7 +132,10 @@ def _row(point: Point) -> _Row:
 
 def _map(found: Sequence[Point], ts: str, lp: str, stamp: str) -> Markup:
     # The line's height at every point is in the picture as well as the point.
-    line = [1.0 / point.x.value for point in found if point.x.value]
+    line = []
+    for point in found:
+        if point.x.value:
+            line.append(1.0 / point.x.value)
     across, up = _FRAME.scales(
         _ends([point.x for point in found]), [*_ends([point.y for point in found]), *line]
     )

@@ -84,10 +84,10 @@ class Page:
     @cached_property
     def levels(self) -> tuple[tuple[str, ...], ...]:
         """The levels of each factor, in the order in which they come."""
-        return tuple(
-            tuple(dict.fromkeys(line.levels[place] for line in self.lines))
-            for place in range(len(self.factors))
-        )
+        levels = []
+        for place in range(len(self.factors)):
+            levels.append(tuple(dict.fromkeys(line.levels[place] for line in self.lines)))
+        return tuple(levels)
 
     @property
     def constant(self) -> str:
@@ -174,7 +174,10 @@ def page_of(report: Report) -> Page:
     for row, of_row in zip(rows, levels, strict=True):
         name = _name(row)
         further = [(names[place], of_row[place]) for place in varying]
-        more = [_reported(factor, of) for factor, of in further if of not in (NONE, name)]
+        more = []
+        for factor, of in further:
+            if of not in (NONE, name):
+                more.append(_reported(factor, of))
         full_name = name
         if count[name] > 1:
             full_name = " · ".join((name, *row.details))

@@ -184,7 +184,9 @@ class _Area:
 
 def _area(series: Sequence[Line], axes: Axes) -> _Area:
     """That contains all values, with a margin."""
-    points = [point for line in series for point in line.points]
+    points: list[tuple[float, float]] = []
+    for line in series:
+        points.extend(line.points)
     across, up = map(list, zip(*points, strict=True))
     if axes.rule is not None:
         up.append(axes.rule)
@@ -214,7 +216,8 @@ def lines(title: str, series: Sequence[Line], axes: Axes, note: str = "", stamp:
         if one.is_joined:
             way = "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
             pieces.append(_path(f"curve s{number % 4}", f"M{way}"))
-        pieces += [_dot(*points[place], number) for place in one.marks]
+        for place in one.marks:
+            pieces.append(_dot(*points[place], number))
     height = bottom + _BELOW
     if len(series) > 1:
         for number, one in enumerate(series):

@@ -86,10 +86,14 @@ def _steps(
     span: tuple[float, float],
     points: int,
 ) -> list[Any]:
-    return [
-        power_steps(series[key], run.started_monotonic_s, span, points) if key in series else None
-        for key in page.keys
-    ]
+    steps = []
+    for key in page.keys:
+        steps.append(
+            power_steps(series[key], run.started_monotonic_s, span, points)
+            if key in series
+            else None
+        )
+    return steps
 
 
 def _repetition(page: Page, run: Run, phase: Phase | None) -> dict[str, Any]:

@@ -61,7 +61,9 @@ def render(bundles: Sequence[Bundle], prices: Mapping[str, float], version: str)
     """The page as text; `prices` by drive, as `drives` names them."""
     ordered = sorted(bundles, key=lambda bundle: bundle.name)
     shown = [column for column in columns() if column.key in _COLUMNS]
-    lines = [line for bundle in ordered for line in _lines(bundle, shown, prices)]
+    lines: list[_Line] = []
+    for bundle in ordered:
+        lines.extend(_lines(bundle, shown, prices))
     groups = [
         _Group(
             title,

@@ -34,15 +34,16 @@ class _Point:
 
 def still(page: Page) -> Markup:
     """Empty where no line has both bandwidth and power."""
-    points = [
-        _Point(line, bandwidth, figures["power_w"])
-        for line in page.lines
-        if (bandwidth := line.row["bandwidth_bytes_per_s"]) is not None
-        and bandwidth.q1 > 0
-        and (figures := figures_of(line.row, page.key)) is not None
-        and figures["power_w"] is not None
-        and figures["power_w"].q1 > 0
-    ]
+    points = []
+    for line in page.lines:
+        if (
+            (bandwidth := line.row["bandwidth_bytes_per_s"]) is not None
+            and bandwidth.q1 > 0
+            and (figures := figures_of(line.row, page.key)) is not None
+            and figures["power_w"] is not None
+            and figures["power_w"].q1 > 0
+        ):
+            points.append(_Point(line, bandwidth, figures["power_w"]))
     if not points or page.key is None:
         return Markup()
     across, up = _FRAME.scales(

@@ -177,14 +177,14 @@ def _remarks(metric: Metric, row: Row, figures: DomainFigures, mark: str) -> lis
     ranked and its domain."""
     of_power, of_efficiency = metric.key == "power_w", metric.key == "efficiency_bytes_per_j"
     some = of_power and bool(row.n) and figures.n != row.n and not mark
-    return [
-        text
-        for text, on in (
-            (mark, bool(mark)),
-            (f"n {figures.n}", some),
-            ("doubtful", (of_power or of_efficiency) and bool(figures.doubts)),
-            ("without drives", of_efficiency and figures.leaves_drives_out),
-            ("not ranked", of_efficiency and figures.ranked_reason is not None and not mark),
-        )
-        if on
-    ]
+    remarks = []
+    for text, on in (
+        (mark, bool(mark)),
+        (f"n {figures.n}", some),
+        ("doubtful", (of_power or of_efficiency) and bool(figures.doubts)),
+        ("without drives", of_efficiency and figures.leaves_drives_out),
+        ("not ranked", of_efficiency and figures.ranked_reason is not None and not mark),
+    ):
+        if on:
+            remarks.append(text)
+    return remarks

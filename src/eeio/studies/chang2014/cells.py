@@ -244,7 +244,10 @@ def measured_phase(run: Run) -> Phase | None:
     """The phase that the study is about; None when the run has none that can be used."""
     if run.validity:
         return None
-    return next((p for p in run.phases if p.name in THE_FIGURE and not p.validity), None)
+    for p in run.phases:
+        if p.name in THE_FIGURE and not p.validity:
+            return p
+    return None
 
 
 def figure_of_merit(run: Run) -> float | None:
@@ -270,10 +273,9 @@ def cells_of(campaign: Campaign) -> list[VariantCell]:
     if protocol.study:
         half_width = protocol.study.half_width
     runs = campaign.runs_by_experiment()
-    found = [
-        _cell(campaign, planned, runs.get(planned.experiment.id, []), half_width)
-        for planned in varied
-    ]
+    found = []
+    for planned in varied:
+        found.append(_cell(campaign, planned, runs.get(planned.experiment.id, []), half_width))
     return [_compared(cell, found) for cell in found]
 
 
@@ -313,7 +315,10 @@ def _cell(
     if phases:
         kind = phases[0].name
     main = known(figures[THE_FIGURE[kind]])
-    ratios = [p.metrics["model_ratio"] for p in phases if "model_ratio" in p.metrics]
+    ratios = []
+    for p in phases:
+        if "model_ratio" in p.metrics:
+            ratios.append(p.metrics["model_ratio"])
     return VariantCell(
         campaign=campaign.name,
         experiment=experiment,
@@ -351,7 +356,9 @@ def _why_no_frequency(
     if planned.frequency_hz is None:
         return campaign.design.frequency_reason or "left as it was found"
     doubts = filter(_is_doubt, notes)
-    return next((doubt.removeprefix("frequency ") for doubt in doubts), None)
+    for doubt in doubts:
+        return doubt.removeprefix("frequency ")
+    return None
 
 
 def _is_doubt(note: str) -> bool:
@@ -414,9 +421,10 @@ def _mean(values: Sequence[float]) -> float | None:
 
 def _compared(cell: VariantCell, every: Sequence[VariantCell]) -> VariantCell:
     peers = [other for other in every if other.workload == cell.workload]
-    same_variant = [
-        other for other in peers if other.variant == cell.variant and other.frequency_hz is not None
-    ]
+    same_variant = []
+    for other in peers:
+        if other.variant == cell.variant and other.frequency_hz is not None:
+            same_variant.append(other)
     lowest = min(same_variant, key=lambda other: other.frequency_hz or 0, default=None)
     plain = next(
         (

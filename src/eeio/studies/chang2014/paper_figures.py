@@ -86,7 +86,10 @@ def _figure(campaign: str, figure: _Printed, cells: Sequence[VariantCell]) -> Pa
 
 def _best_over_ext4(cells: Sequence[VariantCell]) -> tuple[float, VariantCell] | None:
     """The highest ratio to EXT4."""
-    known = [(ratio, cell) for cell in cells if (ratio := cell.ratio_to_ext4) is not None]
+    known = []
+    for cell in cells:
+        if (ratio := cell.ratio_to_ext4) is not None:
+            known.append((ratio, cell))
     return max(known, key=itemgetter(0), default=None)
 
 
@@ -94,7 +97,10 @@ def _fastest(cells: Sequence[VariantCell]) -> tuple[float, VariantCell] | None:
     """The speedup at the highest frequency. With only one frequency it is that over itself."""
     if len({cell.frequency_hz for cell in cells}) <= 1:
         return None
-    known = [(speedup, cell) for cell in cells if (speedup := cell.speedup) is not None]
+    known = []
+    for cell in cells:
+        if (speedup := cell.speedup) is not None:
+            known.append((speedup, cell))
     return max(known, key=lambda pair: pair[1].frequency_hz or 0, default=None)
 
 

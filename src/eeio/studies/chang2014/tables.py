@@ -147,10 +147,9 @@ def _commits(cell: VariantCell) -> str:
 
 
 def _classes(cell: VariantCell) -> str:
-    means = [
-        cell.mean(f"threads_{kind}")
-        for kind in ("not_blocked", "fully_blocked", "partly_blocked", "ended_inside")
-    ]
+    means = []
+    for kind in ("not_blocked", "fully_blocked", "partly_blocked", "ended_inside"):
+        means.append(cell.mean(f"threads_{kind}"))
     if means[0] is not None:
         return "/".join(map(plain, means))
     return NONE
@@ -169,11 +168,10 @@ def _energy(cell: VariantCell) -> str:
 
 
 def _why(cell: VariantCell) -> list[str]:
-    found = [
-        f"{name.replace('_', ' ')}: {reason}"
-        for name, reason in cell.reasons.items()
-        if reason != NOT_REPORTED.reason and (name != "n" or cell.invalid_runs or cell.n == 0)
-    ]
+    found = []
+    for name, reason in cell.reasons.items():
+        if reason != NOT_REPORTED.reason and (name != "n" or cell.invalid_runs or cell.n == 0):
+            found.append(f"{name.replace('_', ' ')}: {reason}")
     if _energy(cell) == NONE:
         reasons = [e.reason for e in cell.energy if e.reason]
         found.append(f"energy: {_general(reasons[0])}" if reasons else "energy: no meter was read")

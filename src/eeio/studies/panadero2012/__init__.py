@@ -19,7 +19,9 @@ def _references(campaigns: "Sequence[Campaign]", form: str) -> "Document | None"
     from eeio.comparison.cells import cells_of
     from eeio.studies.panadero2012.references import document, references
 
-    cells = [cell for campaign in campaigns for cell in cells_of(campaign)]
+    cells = []
+    for campaign in campaigns:
+        cells.extend(cells_of(campaign))
     found = references(cells)
     if found:
         return document(found)

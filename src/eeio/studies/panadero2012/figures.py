@@ -51,7 +51,9 @@ class Line:
 
 def by_request_size(lines: Sequence[Line], title: str, stamped: str, look: Look) -> Drawing:
     """Bandwidth, power, J/GB and MB/J over the request size, a panel each that has values."""
-    every = [cell for line in lines for cell in line.cells]
+    every: list[Cell] = []
+    for line in lines:
+        every.extend(line.cells)
     panels = _panels(every)
     width = look.width_inches or _SCREEN_INCHES
     columns = _columns(width, len(panels))

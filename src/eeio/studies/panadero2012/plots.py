@@ -19,9 +19,10 @@ def plots(cells: Sequence[Cell], campaign: str, stamped: str) -> list[Plot]:
         # One request size is no curve.
         if len({cell.request_size_bytes for cell in chosen if cell.n(BANDWIDTH)}) > 1:
             found.append(_plot(name, title, campaign, partial(_curves, chosen, line, stamped)))
-    compared = [
-        item for item in references(cells) if item.reference and item.application.n(BANDWIDTH)
-    ]
+    compared = []
+    for item in references(cells):
+        if item.reference and item.application.n(BANDWIDTH):
+            compared.append(item)
     if compared:
         title = "An application and its reference values (figure 14)"
         found.append(_plot("reference", title, campaign, partial(_references, compared, stamped)))

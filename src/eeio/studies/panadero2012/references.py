@@ -79,12 +79,12 @@ def references(cells: Sequence[Cell]) -> list[Reference]:
 
 def _reference(application: Cell, cells: Sequence[Cell]) -> Reference:
     wanted = application.factors
-    alike = [
-        cell
-        for cell in cells
-        if cell.n(BANDWIDTH)
-        and all(cell.factors[name] == wanted[name] for name in ("machine", "operation"))
-    ]
+    alike = []
+    for cell in cells:
+        if cell.n(BANDWIDTH) and all(
+            cell.factors[name] == wanted[name] for name in ("machine", "operation")
+        ):
+            alike.append(cell)
     equals = [cell for cell in alike if _flushed(cell) == _flushed(application)]
     # Use another drive only if there are no data for this one.
     own = [cell for cell in equals if cell.factors["device"] == wanted["device"]]
@@ -140,20 +140,19 @@ def _size_distance(wanted_bytes: int | None, found_bytes: int | None) -> float:
 
 def _differs(application: Cell, cell: Cell) -> tuple[str, ...]:
     names = ("size", "spatiality", "buffer", "disk", "api", "processes", "device", "target")
-    return tuple(
-        f"{name}: {cell.factors[name]} for {application.factors[name]}"
-        for name in names
-        if cell.factors[name] != application.factors[name]
-    )
+    differs = []
+    for name in names:
+        if cell.factors[name] != application.factors[name]:
+            differs.append(f"{name}: {cell.factors[name]} for {application.factors[name]}")
+    return tuple(differs)
 
 
 def document(found: Sequence[Reference]) -> Document:
     """The answer of `eeio study reference`."""
-    metrics = [
-        (f"W ({domain})", metric, 1.0)
-        for domain, metric in POWER.items()
-        if any(item.application.n(metric) for item in found)
-    ]
+    metrics = []
+    for domain, metric in POWER.items():
+        if any(item.application.n(metric) for item in found):
+            metrics.append((f"W ({domain})", metric, 1.0))
     columns = [("MB/s", BANDWIDTH, MB), *metrics]
     header = ["Application", "Phase"]
     for name, _, _ in columns:

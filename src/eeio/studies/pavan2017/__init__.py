@@ -70,7 +70,10 @@ def _during_experiments(cells: "Sequence[Cell]") -> tuple[str, float | None, str
     if any(cell.factors["flush"] == "none" for cell in cells):
         cells = [cell for cell in cells if cell.factors["flush"] != "end"]
     metric = POWER["system"]
-    busy = [cell.median(metric) for cell in cells if cell.n(metric)]
+    busy = []
+    for cell in cells:
+        if cell.n(metric):
+            busy.append(cell.median(metric))
     name = "during the experiments"
     if busy:
         remark = f"mean of {len(busy)} of {len(cells)} experiments"

@@ -66,21 +66,23 @@ def _rises(campaign: Campaign, cells: Sequence[Cell], kind: str) -> list[PaperFi
         remark = item.reason or "the median of idle power was not stored"
         if item.idle_median_w is not None:
             ours, remark = item.busy_w - item.idle_median_w, f"{item.busiest}, over the median"
-    return [
-        PaperFigure(
-            campaign=campaign.name,
-            topic=_TOPICS[POWER["device"]],
-            what="drive, busiest experiment over idle",
-            unit="W",
-            printed=printed_w,
-            source="section 5, figure 6",
-            of=of,
-            ours=ours,
-            remark=remark,
-        )
-        for printed_w, of, kinds in _RISES
-        if kind in (*kinds, "unknown")
-    ]
+    rises = []
+    for printed_w, of, kinds in _RISES:
+        if kind in (*kinds, "unknown"):
+            rises.append(
+                PaperFigure(
+                    campaign=campaign.name,
+                    topic=_TOPICS[POWER["device"]],
+                    what="drive, busiest experiment over idle",
+                    unit="W",
+                    printed=printed_w,
+                    source="section 5, figure 6",
+                    of=of,
+                    ours=ours,
+                    remark=remark,
+                )
+            )
+    return rises
 
 
 def _kinds(where: Mapping[str, Any]) -> tuple[str, ...]:
@@ -99,7 +101,10 @@ def _kinds(where: Mapping[str, Any]) -> tuple[str, ...]:
 def _figure(campaign: str, claim: Claim, cells: Sequence[Cell]) -> PaperFigure:
     metric = claim.metric
     assert metric is not None
-    where = {name: level for name, level in claim.where.items() if name not in _PLACE}
+    where = {}
+    for name, level in claim.where.items():
+        if name not in _PLACE:
+            where[name] = level
     chosen = [cell for cell in cells if fits(cell, where)]
     both = list(pairs(chosen, claim.higher, claim.lower))
     measured = [pair for pair in both if _is_measured(pair, metric)]
