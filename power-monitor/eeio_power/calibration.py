@@ -90,12 +90,12 @@ class Calibration:
         """Why it does not change a reading of this mean power, W; None if it does."""
         margin_w = MARGIN * (self.most_w - self.least_w)
         low_w, high_w = self.least_w - margin_w, self.most_w + margin_w
-        why = self.unusable
-        if why is None and not low_w <= power_w <= high_w:
-            why = f"the power is outside its range from {low_w:.3g} W to {high_w:.3g} W"
-        if why is None:
+        reason = self.unusable
+        if reason is None and not low_w <= power_w <= high_w:
+            reason = f"the power is outside its range from {low_w:.3g} W to {high_w:.3g} W"
+        if reason is None:
             return None
-        return f"not calibrated: {why} (against {self.reference} on {self.date})"
+        return f"not calibrated: {reason} (against {self.reference} on {self.date})"
 
     def power_w(self, power_w: float) -> float:
         """The calibrated power, W."""
@@ -108,9 +108,9 @@ class Calibration:
 
 def of_domain(calibrations: Sequence[Calibration], domain: str) -> Calibration | None:
     """The one of that domain."""
-    for found in calibrations:
-        if found.domain == domain:
-            return found
+    for calibration in calibrations:
+        if calibration.domain == domain:
+            return calibration
     return None
 
 
@@ -165,10 +165,12 @@ def stored() -> list[Calibration]:
     """All of this machine. Raises PowerError for a damaged file."""
     kernel = platform.release()
     return [
-        found
-        if found.kernel == kernel
-        else replace(found, unusable=f"it was made with kernel {found.kernel}, this is {kernel}")
-        for found in load(path()).get(_machine(), File()).calibrations
+        calibration
+        if calibration.kernel == kernel
+        else replace(
+            calibration, unusable=f"it was made with kernel {calibration.kernel}, this is {kernel}"
+        )
+        for calibration in load(path()).get(_machine(), File()).calibrations
     ]
 
 
@@ -199,7 +201,7 @@ def forget(meter: str) -> int:
     many. Raises PowerError."""
     every, machine = load(path()), _machine()
     before = every.get(machine, File())
-    left = tuple(found for found in before.calibrations if found.meter != meter)
+    left = tuple(calibration for calibration in before.calibrations if calibration.meter != meter)
     delays = {}
     for spec, known in before.delays.items():
         if meter not in (spec, parse_spec(spec)[0]):

@@ -329,7 +329,7 @@ def _near_edges(
     """The powers around both edges of a shifted window."""
     assert channel.delay is not None
     least_w, most_w = possible_w(channel)
-    found = []
+    edges = []
     for low_s, high_s in edge_zones(channel.delay, hold_s, start_s, end_s):
         low = max(0, bisect_left(times_s, low_s) - 1)
         high = bisect_right(times_s, high_s) + 1
@@ -337,10 +337,10 @@ def _near_edges(
         if channel.quantity == "energy_j":
             near = _counter_powers(near, hold_s)
         is_possible = [least_w <= power_w <= most_w for power_w in near.watts]
-        found.append(
+        edges.append(
             Near(list(compress(near.times_s, is_possible)), list(compress(near.watts, is_possible)))
         )
-    return found
+    return edges
 
 
 def _counter_powers(counted: Near, least_s: float) -> Near:

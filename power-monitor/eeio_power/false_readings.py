@@ -338,7 +338,7 @@ def repeated_reasons(
             if same is False:
                 continue
             names = f"{channels[one].name} and {channels[other].name}"
-            why = (
+            reason = (
                 f"change in step: they are one counter of {counts}, so their sum is double the "
                 "energy"
                 if same
@@ -346,7 +346,7 @@ def repeated_reasons(
             )
             for k in (one, other):
                 reasons[channels[k].name] = (
-                    f"{names} {why}; dies=once counts one of them, dies=each all"
+                    f"{names} {reason}; dies=once counts one of them, dies=each all"
                 )
     return reasons
 
@@ -416,7 +416,7 @@ def constant_runs(
     end_s: float,
 ) -> list[ConstantRun]:
     """The longest run of equal readings in a window, of each channel that reads power."""
-    found = []
+    runs = []
     until = bisect_right(times_s, end_s)
     for channel, column in zip(channels, values, strict=True):
         if channel.quantity != "power_w" or not channel.in_domain_total:
@@ -432,7 +432,7 @@ def constant_runs(
         if count > LEAST_CONSTANT_PERIODS:
             begin = first + begins[counts.index(count)]
             observed = column[max(0, until - OBSERVED_READINGS) : until]
-            found.append(
+            runs.append(
                 ConstantRun(
                     meter,
                     channel.domain,
@@ -445,7 +445,7 @@ def constant_runs(
                     channel.resolution or _observed_resolution(observed),
                 )
             )
-    return found
+    return runs
 
 
 def _observed_resolution(column: Sequence[float]) -> float:

@@ -200,8 +200,8 @@ def _power_w(
     """W, or why it is missing."""
     if value is None or later is None or math.isnan(later):
         return None, f"{channel.name} gives no value"
-    if (why := absurdity(channel, later)) is not None:
-        return None, why
+    if (reason := absurdity(channel, later)) is not None:
+        return None, reason
     if channel.quantity == "power_w":
         return later, None
     if lasted_s <= 0.0:

@@ -601,9 +601,9 @@ class DomainPower:
 def power_over_time(meter: MeterSamples) -> list[DomainPower]:
     """One a domain of the meter; none of a meter that was read once."""
     domains: dict[str, list[int]] = {}
-    for place, channel in enumerate(meter.info.channels):
+    for index, channel in enumerate(meter.info.channels):
         if channel.in_domain_total:
-            domains.setdefault(channel.domain, []).append(place)
+            domains.setdefault(channel.domain, []).append(index)
     return [
         _of_domain(meter, domain, places)
         for domain, places in domains.items()
@@ -628,9 +628,9 @@ def _beats(times_s: Sequence[float], least_s: float) -> Sequence[int]:
     if not least_s:
         return range(len(times_s))
     kept = [0]
-    for place in range(1, len(times_s)):
-        if times_s[place] - times_s[kept[-1]] >= least_s:
-            kept.append(place)
+    for index in range(1, len(times_s)):
+        if times_s[index] - times_s[kept[-1]] >= least_s:
+            kept.append(index)
     return kept
 
 

@@ -173,8 +173,8 @@ def readings_around(
     found_s, found = list(compress(found_s, is_true)), list(compress(found, is_true))
     doubts: tuple[Doubt, ...] = ()
     if wrong:
-        why = absurdity(channel, max(wrong, key=abs))
-        doubts = (Doubt(f"{why} ({len(wrong)} such readings are left out)"),)
+        reason = absurdity(channel, max(wrong, key=abs))
+        doubts = (Doubt(f"{reason} ({len(wrong)} such readings are left out)"),)
     least, most = min(found, default=0.0), max(found, default=0.0)
     return Readings(found_s, found, least, most, doubts)
 
@@ -328,15 +328,15 @@ class _Steps:
 
     def judged(self, start_s: float, end_s: float) -> _Found:
         """Corrects steps that wrapped. Reports problems of steps that touch the window."""
-        found = _Found()
+        problems = _Found()
         for k in self._suspects():
             # Those before and after the window give the power next to it.
             touches = min(self._times_s[k + 1], end_s) > max(self._times_s[k], start_s)
-            self._judge(k, found if touches else _Found())
+            self._judge(k, problems if touches else _Found())
             self.powers_w[k] = self.joules[k] / self.lengths_s[k]
         if 0.0 in self.joules:
-            found.doubts += self._still(start_s, end_s)
-        return found
+            problems.doubts += self._still(start_s, end_s)
+        return problems
 
     def _burst_w(self) -> float:
         """The power that a counter which states none is expected to stay below, W: a multiple of

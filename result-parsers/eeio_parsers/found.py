@@ -264,17 +264,17 @@ _DATE = re.compile(
 def local_date(text: str) -> str | None:
     """The ISO time of a date as ctime() prints it, without a zone: the file does not report one.
     With `UTC` or `GMT` it has the zone."""
-    found = _DATE.search(text)
-    if found is None:
+    match = _DATE.search(text)
+    if match is None:
         return None
     try:
         date = datetime.strptime(
-            f"{found[1]} {found[2]} {found[5]} {found[3]}", "%b %d %Y %H:%M:%S"
+            f"{match[1]} {match[2]} {match[5]} {match[3]}", "%b %d %Y %H:%M:%S"
         )
     except ValueError:
         return None
     zone = ""
-    if found[4] in ("UTC", "GMT"):
+    if match[4] in ("UTC", "GMT"):
         zone = "+00:00"
     return date.isoformat(timespec="seconds") + zone
 

@@ -46,7 +46,7 @@ class FoundFile:
             "tool": self.tool,
             "tool_version": self.version,
             "format": self.form,
-            "reports": [to_json(report, place) for place, report in enumerate(self.reports)],
+            "reports": [to_json(report, index) for index, report in enumerate(self.reports)],
             "rejected": self.rejected,
         }
 

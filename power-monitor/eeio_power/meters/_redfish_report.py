@@ -317,10 +317,10 @@ def _place(source: str) -> str:
 
 def _seconds(duration: str) -> float | None:
     """Of `PT1M30S` (OpenBMC writes 0 as `PT`); None for other texts."""
-    found = _DURATION.fullmatch(duration)
-    if found is None:
+    match = _DURATION.fullmatch(duration)
+    if match is None:
         return None
-    parts = [float(part or 0.0) for part in found.groups()]
+    parts = [float(part or 0.0) for part in match.groups()]
     return ((parts[0] * 24.0 + parts[1]) * 60.0 + parts[2]) * 60.0 + parts[3]
 
 

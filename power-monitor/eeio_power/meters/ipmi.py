@@ -449,14 +449,14 @@ class IpmiMeter:
         sensors: dict[str, float | None] = {}
         with suppress(PowerError):  # a BMC need not have sensors, nor list them in time
             sensors = watt_sensors(self._query("sdr elist full"))
-        found = around_dcmi(dcmi_w, sensors)
-        if found.sensors:
+        dcmi = around_dcmi(dcmi_w, sensors)
+        if dcmi.sensors:
             reason = f"DCMI reports {dcmi_w:g} W, the power of the chassis"
-            source = _sensors(found.sensors, reason, found)
-            return replace(source, rule=found.text([*sensors, "DCMI"]))
-        source = replace(_DCMI, contents=found.contents, rule=found.text(list(sensors)))
-        if found.doubt is not None:
-            return replace(source, doubt=found.doubt + _IF_NODE)
+            source = _sensors(dcmi.sensors, reason, dcmi)
+            return replace(source, rule=dcmi.text([*sensors, "DCMI"]))
+        source = replace(_DCMI, contents=dcmi.contents, rule=dcmi.text(list(sensors)))
+        if dcmi.doubt is not None:
+            return replace(source, doubt=dcmi.doubt + _IF_NODE)
         return self._of_chassis(source, "DCMI's power", _IF_NODE)
 
     def _node_manager(self) -> tuple[_Source, ...]:
@@ -524,10 +524,10 @@ def _sensors(names: tuple[str, ...], why: str | None, chosen: Choice | None) -> 
     """The sum of sensors, each of which must answer."""
 
     def judge(lines: Sequence[str]) -> float:
-        found = watt_sensors(lines)
+        sensors = watt_sensors(lines)
         total_w = 0.0
         for name in names:
-            value_w = found.get(name)
+            value_w = sensors.get(name)
             if value_w is None:
                 raise PowerError(f"the BMC reports no power for sensor {name}")
             total_w += value_w
@@ -633,9 +633,9 @@ def _reader(wanted: str | None, root: Path) -> Path | None:
         return None
     if wanted is not None:
         return Path(wanted)
-    found = find_reader(root, IPMI_NAME)
-    if found is not None and can_run(found):
-        return found
+    reader = find_reader(root, IPMI_NAME)
+    if reader is not None and can_run(reader):
+        return reader
     return None
 
 

@@ -65,26 +65,26 @@ class NutMeter:
     def read(self) -> Sequence[float | None]:
         """W. Raises PowerError if upsd is silent, refuses, or the device reports no watts."""
         answer = self._query(f"GET VAR {self.ups} {self.variable}\n")
-        found = re.fullmatch(rf'VAR {re.escape(self.ups)} {self.variable} "([^"]*)"', answer)
-        if found is None:
+        match = re.fullmatch(rf'VAR {re.escape(self.ups)} {self.variable} "([^"]*)"', answer)
+        if match is None:
             raise PowerError(f"{self.ups}@{self.host}: {self.variable}: {_meaning(answer)}")
         try:
-            power_w = float(found[1])
+            power_w = float(match[1])
         except ValueError:
             power_w = -1.0
         if not POWER.contains(power_w):
-            raise PowerError(f"{self.ups}@{self.host}: {self.variable} is {found[1]!r:.40}, not W")
+            raise PowerError(f"{self.ups}@{self.host}: {self.variable} is {match[1]!r:.40}, not W")
         return [power_w]
 
     def renewed_s(self) -> float | None:
         """How often the driver renews all values, s; None if upsd does not report it."""
         variable = "driver.parameter.pollfreq"
         answer = self._query(f"GET VAR {self.ups} {variable}\n")
-        found = re.fullmatch(
+        match = re.fullmatch(
             rf'VAR {re.escape(self.ups)} {variable} "(\d{{1,9}}(?:\.\d{{1,9}})?)"', answer
         )
-        if found:
-            return float(found[1]) or None
+        if match:
+            return float(match[1]) or None
         return None
 
     def _query(self, request: str) -> str:

@@ -109,14 +109,14 @@ class PrometheusMeter:
                     f"{self.client.host}: {self.selector}: {len(series)} series ({metrics}); "
                     "name one by labels=KEY:VALUE"
                 )
-            found = [(float(at), float(value)) for at, value in series[0]["values"]]
+            samples = [(float(at), float(value)) for at, value in series[0]["values"]]
         except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
             raise PowerError(f"{self.client.host}: not an answer of Prometheus") from error
-        if not found or not all(
-            TIMESTAMP.contains(at) and FIGURE.contains(value) for at, value in found
+        if not samples or not all(
+            TIMESTAMP.contains(at) and FIGURE.contains(value) for at, value in samples
         ):
             raise PowerError(f"{self.client.host}: {self.selector}: a sample is not a number")
-        return found
+        return samples
 
     def close(self) -> None:
         """Drop the connection."""

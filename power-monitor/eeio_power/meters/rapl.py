@@ -173,26 +173,28 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> RaplMeter:
         reader = None
         if wanted != "no":
             reader = Path(wanted)
-    found = _look(folder, max_power_w, reader, dies_once(spec, options, root))
-    if wanted not in (None, "no") and found.reader_problem is not None:
-        raise PowerError(f"meter '{spec}': {found.reader_problem}; repair it, or leave out reader=")
-    if found.problem is not None:
-        reason, remedy = found.problem
+    powercap = _look(folder, max_power_w, reader, dies_once(spec, options, root))
+    if wanted not in (None, "no") and powercap.reader_problem is not None:
+        raise PowerError(
+            f"meter '{spec}': {powercap.reader_problem}; repair it, or leave out reader="
+        )
+    if powercap.problem is not None:
+        reason, remedy = powercap.problem
         raise PowerError(f"meter '{spec}': {reason}; {remedy}")
     usable = None
-    if found.reader_problem is None:
+    if powercap.reader_problem is None:
         usable = reader
-    return RaplMeter(spec, options.get("name", "rapl"), found.zones, usable)
+    return RaplMeter(spec, options.get("name", "rapl"), powercap.zones, usable)
 
 
 def find(root: Path) -> Detected:
     """Whether RAPL is there and may be read."""
-    found = _look(root / POWERCAP, MAX_POWER_W, find_reader(root), dies_once("rapl", {}, root))
-    if found.problem is not None:
-        return Detected("rapl", KIND, ("package", "dram"), False, *found.problem)
-    domains = tuple(dict.fromkeys(z.channel.domain for z in found.zones))
-    contents = contents_of([zone.channel for zone in found.zones])
-    return Detected("rapl", KIND, domains, True, found.remark, contents=contents)
+    powercap = _look(root / POWERCAP, MAX_POWER_W, find_reader(root), dies_once("rapl", {}, root))
+    if powercap.problem is not None:
+        return Detected("rapl", KIND, ("package", "dram"), False, *powercap.problem)
+    domains = tuple(dict.fromkeys(z.channel.domain for z in powercap.zones))
+    contents = contents_of([zone.channel for zone in powercap.zones])
+    return Detected("rapl", KIND, domains, True, powercap.remark, contents=contents)
 
 
 @dataclass(frozen=True)

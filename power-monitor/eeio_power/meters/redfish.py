@@ -261,7 +261,7 @@ def _of_report(
         if keys == ("PowerWatts", "Reading"):
             sources.append(_text_at(client.get(path)["PowerWatts"], "DataSourceUri"))
         # A sensor's own address stands for its reading.
-        places |= {form for one in sources if one for form in (one, f"{one}#Reading")}
+        places |= {form for source in sources if source for form in (source, f"{source}#Reading")}
     (channel,) = RedfishMeter(spec, name, client, found).channels
     return _redfish_report.open_report(
         spec, name, client, report, wanted, period_s, channel, places, found.power_w
@@ -540,8 +540,8 @@ def _sensors(client: http_json.JsonClient, path: str) -> _Reading | str | None:
     chosen = complete_system(values)
     total_w = math.fsum(values[name] or 0.0 for name in chosen.sensors)
     if not chosen.sensors or total_w <= 0.0:
-        why = chosen.reason or "none measures"
-        return f"of its sensors in watts ({_largest({**values, **of_parts})}) {why}"
+        reason = chosen.reason or "none measures"
+        return f"of its sensors in watts ({_largest({**values, **of_parts})}) {reason}"
     summed = None
     if len(chosen.sensors) > 1:
         summed = f"the sum of {', '.join(chosen.sensors)}"

@@ -127,10 +127,10 @@ def _rates(row: re.Match[str]) -> dict[str, str]:
 
 
 def _rate(cell: str) -> str:
-    found = re.fullmatch(r"([\d.]{1,30})([kmg])", cell, re.I)
-    if found is None:
+    match = re.fullmatch(r"([\d.]{1,30})([kmg])", cell, re.I)
+    if match is None:
         return cell
-    return str(figure(found[1]) * {"k": 1, "m": 1024, "g": 1024**2}[found[2].lower()])
+    return str(figure(match[1]) * {"k": 1, "m": 1024, "g": 1024**2}[match[2].lower()])
 
 
 def _flushes(options: Mapping[str, str]) -> bool:

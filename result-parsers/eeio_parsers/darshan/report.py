@@ -62,8 +62,8 @@ def read_log(path: Path) -> Iterator[FoundReport]:
         except (OSError, subprocess.TimeoutExpired) as error:
             raise ToolOutputError(f"Darshan: {command[-1]}: {error!s:.200}") from error
     if done.returncode == _WHY:
-        why = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
-        raise ToolOutputError(why.replace(f"{copy}: ", "")[:300])
+        reason = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
+        raise ToolOutputError(reason.replace(f"{copy}: ", "")[:300])
     if done.returncode:
         name = "PyDarshan"
         if program:

@@ -166,12 +166,12 @@ _YES_OR_NO = {"1": True, "true": True, "0": False, "false": False}
 
 
 def _iso(text: str | None) -> str | None:
-    found = re.match(
+    match = re.match(
         r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,20})?(?:[+-]\d\d:?\d\d|Z)?", text or ""
     )
-    if found is None:
+    if match is None:
         return None
-    return re.sub(r"([+-]\d\d)(\d\d)$", r"\1:\2", found[0])
+    return re.sub(r"([+-]\d\d)(\d\d)$", r"\1:\2", match[0])
 
 
 _JSON_NAMES = {
@@ -185,7 +185,7 @@ _JSON_NAMES = {
 
 def read_json(text: str) -> Iterator[FoundReport]:
     """`--jsonfile`: an object a line, numbers as text. Reads of a mixed phase are apart."""
-    for place, line in enumerate(filter(str.strip, text.splitlines()), start=1):
+    for index, line in enumerate(filter(str.strip, text.splitlines()), start=1):
         try:
             body = json.loads(line)
             done = body["last_done"]
@@ -210,7 +210,7 @@ def read_json(text: str) -> Iterator[FoundReport]:
             found = list(_elbencho(kind, values, settings, date))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise none_found(
-                "elbencho", f"line {place}: damaged or cut off: {error!r:.80}"
+                "elbencho", f"line {index}: damaged or cut off: {error!r:.80}"
             ) from error
         yield from found
 
@@ -234,13 +234,13 @@ def read_text(text: str) -> Iterator[FoundReport]:
             )
 
         def last(name: str, block: str = block) -> float | None:
-            found = re.search(
+            match = re.search(
                 r"^\s{0,99}" + name + r"\s{0,99}:\s{0,99}\S{1,99}\s{1,99}(\S{1,99})\s{0,99}$",
                 block,
                 re.M,
             )
-            if found:
-                return number(found[1])
+            if match:
+                return number(match[1])
             return None
 
         values = {
@@ -259,9 +259,9 @@ def read_text(text: str) -> Iterator[FoundReport]:
 def _duration_s(text: str) -> float | None:
     """`1m2.345s`, `345ms`, or whole ms."""
     units = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6}
-    found = re.findall(r"([\d.]{1,30})(ms|us|h|m|s)", text)
-    if found:
-        return sum(figure(value) * units[unit] for value, unit in found)
+    spans = re.findall(r"([\d.]{1,30})(ms|us|h|m|s)", text)
+    if spans:
+        return sum(figure(value) * units[unit] for value, unit in spans)
     value = number(text)
     if value is None:
         return None

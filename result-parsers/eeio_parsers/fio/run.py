@@ -142,8 +142,8 @@ def _window(
     # If a clock was set back in between, both are inside, but leave too little time for fio's run.
     slack_s = ended_s - begun_s - runtime_s
     if not inside or slack_s < -_RUN_TIME_TOLERANCE_S:
-        why = " (its time stamps are off: the clock was set)"
-        return start_s, duration_s, fallback + why, None
+        reason = " (its time stamps are off: the clock was set)"
+        return start_s, duration_s, fallback + reason, None
     # The run time is that of the process that took longest, which may have begun last.
     end_s = max(starts_s) + runtime_s
     if slack_s > 0:

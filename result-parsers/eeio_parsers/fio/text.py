@@ -659,7 +659,7 @@ _PERCENTILES = re.compile(
 
 def _text_latencies(block: str, requests: int | None) -> dict[str, float]:
     """The 99.99th percentile of too few requests is the slowest of them."""
-    found: dict[str, float] = {}
+    latencies: dict[str, float] = {}
     for name, unit, mean in re.findall(
         r"^\s{1,99}(slat|clat|lat) \((nsec|usec|msec)\)\s{0,99}: min=[^,\n]+, max=[^,\n]+, "
         r"avg=\s{0,99}([\d.]{1,30})",
@@ -668,9 +668,9 @@ def _text_latencies(block: str, requests: int | None) -> dict[str, float]:
     ):
         kind = {"slat": "submission", "clat": "completion", "lat": "total"}[name]
         metric = f"latency_{kind}_mean_s"
-        if metric in found:
+        if metric in latencies:
             raise none_found("fio", f"two lines of `{name}` in one direction of a job")
-        found[metric] = figure(mean) * _UNITS[unit]
+        latencies[metric] = figure(mean) * _UNITS[unit]
     tables = list(_PERCENTILES.finditer(block))
     if len(tables) != len(re.findall(r"^\s{1,99}\w{3,4} percentiles \(", block, re.M)):
         raise none_found("fio", "percentiles without their table")
@@ -686,5 +686,5 @@ def _text_latencies(block: str, requests: int | None) -> dict[str, float]:
             is_known = figure(rank) < 99.99 or (requests or 0) >= REQUESTS_OF_P9999
             if figure(rank) in (50, 95, 99, 99.9, 99.99) and is_known:
                 name = f"{figure(rank):g}".replace(".", "")
-                found[f"latency_{kind}_p{name}_s"] = int(value) * _UNITS[table[2]]
-    return found
+                latencies[f"latency_{kind}_p{name}_s"] = int(value) * _UNITS[table[2]]
+    return latencies

@@ -68,18 +68,18 @@ def read_json(text: str) -> Iterator[FoundReport]:
         results = json_of(text)["results"]
         phases = tuple(
             FoundPhase(
-                name=str(one["command"])[:200],
+                name=str(result["command"])[:200],
                 operation=None,
-                group=str(place),
-                runtime_s=figure(one["mean"]),
+                group=str(index),
+                runtime_s=figure(result["mean"]),
                 metrics={
-                    f"time_{name}_s": figure(one[name])
+                    f"time_{name}_s": figure(result[name])
                     for name in ("mean", "stddev", "median", "user", "system", "min", "max")
-                    if one.get(name) is not None
+                    if result.get(name) is not None
                 },
-                error=_failed(one.get("exit_codes", ())),
+                error=_failed(result.get("exit_codes", ())),
             )
-            for place, one in enumerate(results)
+            for index, result in enumerate(results)
         )
     except (ValueError, KeyError, TypeError) as error:
         raise none_found("hyperfine", f"the JSON is damaged or cut off: {error!r:.80}") from error
@@ -161,7 +161,7 @@ def read_csv(text: str) -> Iterator[FoundReport]:
     rows = csv.DictReader(io.StringIO(text[begin.start() if begin else 0 :], newline=""))
     times = ("mean", "stddev", "median", "user", "system", "min", "max")
     phases: list[FoundPhase] = []
-    for place, cells in enumerate(rows):
+    for index, cells in enumerate(rows):
         if None in cells or None in cells.values():
             raise none_found("hyperfine", "cut off in a row of its CSV")
         row = {name.strip(): cell.strip() for name, cell in cells.items()}
@@ -169,7 +169,7 @@ def read_csv(text: str) -> Iterator[FoundReport]:
             FoundPhase(
                 name=row["command"][:200],
                 operation=None,
-                group=str(place),
+                group=str(index),
                 runtime_s=figure(row["mean"]),
                 metrics={f"time_{name}_s": figure(row[name]) for name in times if row[name]},
                 options={k: v for k, v in row.items() if k not in ("command", *times)},

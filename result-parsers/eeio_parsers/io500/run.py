@@ -174,11 +174,11 @@ def _windows(
     if last_stamp_s is not None:
         apart_s = capture.since_start_s(last_stamp_s) - lasts_s
         zone_s = round(apart_s / _ZONE_S) * _ZONE_S
-    found: list[_Window] = []
+    windows: list[_Window] = []
     last_s = 0.0
     for section, arrived_s in zip(ran, ends_s, strict=True):
         if arrived_s is None:
-            found.append(_Window(None, None, _NO_WINDOW))
+            windows.append(_Window(None, None, _NO_WINDOW))
             continue
         lasted_s = section.lasted_s
         stamps = [_stamp(section.values.get(key, "")) for key in ("t_start", "t_end")]
@@ -191,11 +191,11 @@ def _windows(
                 end_s, source, unsure_s = latest_s, _MOVED, 2 * (latest_s - earliest_s)
         start_s = max(end_s - lasted_s, last_s)
         if start_s >= end_s:
-            found.append(_Window(None, None, "none: its line arrived together with that before"))
+            windows.append(_Window(None, None, "none: its line arrived together with that before"))
         else:
-            found.append(_Window(start_s, end_s, source, unsure_s))
+            windows.append(_Window(start_s, end_s, source, unsure_s))
             last_s = end_s
-    return found
+    return windows
 
 
 def _stamp(text: str) -> float | None:
@@ -267,8 +267,8 @@ def _rates(capture: Capture, name: str, per_s: float) -> dict[str, float]:
     if not (capture.directory / file).is_file():
         return {"operations_per_s": per_s}
     text = capture.text(file)
-    if found := _FOUND.match(text):
-        span = found[1]
+    if match := _FOUND.match(text):
+        span = match[1]
     else:
         lines = [line.split(",") for line in text.splitlines()]
         if len(lines) < 2 or len(lines[0]) != len(lines[1]) or not text.endswith("\n"):
@@ -306,13 +306,13 @@ def _run(
     notes = [f"IO500 {run.get('version', '(version unknown)')}, {hashes}"]
     if mark or short:
         least = f"stonewall {stonewall} s, a valid run has {VALID_STONEWALL_S} s"
-        why = []
+        reasons = []
         if short:
-            why = [least]
+            reasons = [least]
         for error in dict.fromkeys(errors):
             if "stonewall-time" not in error:
-                why.append(error)
-        notes.insert(0, f"{NOT_VALID}: {'; '.join(why[:3]) or 'IO500 marks it [INVALID]'}")
+                reasons.append(error)
+        notes.insert(0, f"{NOT_VALID}: {'; '.join(reasons[:3]) or 'IO500 marks it [INVALID]'}")
     if option.get("global.drop-caches") != "TRUE":
         notes.append("IO500 did not drop the page cache between its phases")
     name = SCORE

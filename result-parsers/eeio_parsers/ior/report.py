@@ -532,8 +532,8 @@ def read_json(text: str) -> Iterator[FoundReport]:
                 for row in (group if isinstance(group, list) else [group])
             ]
             phases = tuple(
-                _json_phase(row, options, str(place), str(body.get("Command line", "")))
-                for place, row in enumerate(rows)
+                _json_phase(row, options, str(index), str(body.get("Command line", "")))
+                for index, row in enumerate(rows)
                 if row.get("access") in ("read", "write")
             )
             host = str(body.get("Machine", "")).split(" ")

@@ -132,13 +132,13 @@ def _table(part: str, direct: bool | None, command: Sequence[str]) -> Iterator[F
 
 
 def _size(part: str, name: str) -> int | None:
-    found = re.search(name + r" (\d{1,20}) ([kK]B|MB)", part)
-    if found is None:
+    match = re.search(name + r" (\d{1,20}) ([kK]B|MB)", part)
+    if match is None:
         return None
     unit = KIB
-    if found[2] == "MB":
+    if match[2] == "MB":
         unit = MIB
-    return int(found[1]) * unit
+    return int(match[1]) * unit
 
 
 def _children(part: str, direct: bool | None) -> Iterator[FoundPhase]:

@@ -32,7 +32,7 @@ def read_text(text: str) -> Iterator[FoundReport]:
         )
     tables = r'^"([^"\n]*(?:read|Mmap|open2close)[^"\n]*)\n((?:[\d.]{1,30} [\d.]{1,30}\n)+)'
     for title, rows in re.findall(tables, text, re.M):
-        for place, (megabytes, rate) in enumerate(re.findall(r"([\d.]{1,30}) ([\d.]{1,30})", rows)):
+        for index, (megabytes, rate) in enumerate(re.findall(r"([\d.]{1,30}) ([\d.]{1,30})", rows)):
             # Sizes above 1 MB have two decimals: they are powers of 2, or not known.
             moved: int | None = round(figure(megabytes) * 1e6)
             if "." in megabytes and len(megabytes.partition(".")[2]) < 6:
@@ -49,7 +49,7 @@ def read_text(text: str) -> Iterator[FoundReport]:
                     name=title.strip(),
                     operation="read",
                     access_pattern="sequential",
-                    group=str(place),
+                    group=str(index),
                     bytes=moved,
                     bandwidth_bytes_per_s=figure(rate) * 1e6,
                     options={"size": f"{megabytes} MB"},

@@ -102,10 +102,10 @@ def _characterize(campaign: Campaign, rules: Rules) -> list[Row]:
             rows.append(_missing_row(campaign, experiment.level, experiment, left_out.reason))
     for level in LEVELS:
         if not any(row.level == level for row in rows):
-            why = _NO_PROFILE
+            reason = _NO_PROFILE
             if campaign.design.suite == IMPORTED:
-                why = _NO_RESULT
-            rows.append(_missing_row(campaign, level, None, why))
+                reason = _NO_RESULT
+            rows.append(_missing_row(campaign, level, None, reason))
     return sorted(rows, key=_sort_key)
 
 
@@ -246,8 +246,10 @@ def _figures(repetitions: Repetitions, measured: Sequence[DomainFigures]) -> dic
     if repetitions.partly is not None:
         figures["bandwidth_bytes_per_s"] = Missing(repetitions.partly)
     if main_figures(measured, repetitions.experiment.cost_domains) is None:
-        why = _why_no_energy(repetitions, measured)
-        unread = [replace(observation, why_not_read=Missing(why)) for observation in observations]
+        reason = _why_no_energy(repetitions, measured)
+        unread = [
+            replace(observation, why_not_read=Missing(reason)) for observation in observations
+        ]
         figures |= metrics.summaries(metrics.in_rows(of_domain=True), unread)
     return figures
 
@@ -260,10 +262,10 @@ def _none(why: str) -> dict[str, Figure]:
 def _drive(campaign: Campaign) -> str | Missing:
     if campaign.machine.drive is not None:
         return campaign.machine.drive
-    why = campaign.machine.missing.get("drive_id")
-    if why is None:
+    reason = campaign.machine.missing.get("drive_id")
+    if reason is None:
         return NO_IDENTITY
-    return Missing(why)
+    return Missing(reason)
 
 
 def _order_seen(phases: Sequence[Phase]) -> str | Missing:
@@ -332,13 +334,15 @@ def _why_no_energy(repetitions: Repetitions, measured: Iterable[DomainFigures]) 
             return figures.reason
     if not observations and repetitions.invalid_reasons:
         return repetitions.invalid_reasons[0]
-    phases = [one.phase for one in observations]
+    phases = [observation.phase for observation in observations]
     if campaign.design.suite == IMPORTED and not any(phase.energy for phase in phases):
         return "the import had no power log of its time (`eeio import --power LOG`)"
     if campaign.idle_reason:
         return campaign.idle_reason
     if any(phase.start_s is None for phase in phases):
         return f"the tool does not report the time of its I/O: {phases[0].window_source}"
-    if any(one.phase.energy and not one.window.energy for one in observations):
+    if any(
+        observation.phase.energy and not observation.window.energy for observation in observations
+    ):
         return NO_DURABLE_POWER
     return "no measured power source was found, only an estimate"

@@ -208,8 +208,8 @@ def _why_incomplete(observations: Sequence[Observation]) -> str | None:
     powered = [each for each in observations if not isinstance(each.power_w, Missing)]
     costed = [each for each in powered if not isinstance(each.j_per_gb, Missing)]
     if costed and len(costed) < len(powered):
-        why = next(each.j_per_gb for each in powered if isinstance(each.j_per_gb, Missing))
-        return f"J/GB of {len(costed)} of {len(powered)} repetitions: {why.reason}"
+        reason = next(each.j_per_gb for each in powered if isinstance(each.j_per_gb, Missing))
+        return f"J/GB of {len(costed)} of {len(powered)} repetitions: {reason.reason}"
     for each in observations:
         if isinstance(each.power_w, Missing):
             return each.power_w.reason

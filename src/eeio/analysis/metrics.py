@@ -283,7 +283,7 @@ def named(name: str) -> Metric:
 
 def gated() -> tuple[str, ...]:
     """Metrics for `--fail-if`: power, and those of comparisons that have a better direction."""
-    names = [one.name for one in in_cells() if one.better and not one.is_share]
+    names = [cell.name for cell in in_cells() if cell.better and not cell.is_share]
     return ("W", *names)
 
 

@@ -146,10 +146,10 @@ class Observation:
             return NO_READING
         if reading.domain not in self.window.cost_domains:
             return NO_COST
-        why = reading.why_not_ranked
-        if why is None:
+        reason = reading.why_not_ranked
+        if reason is None:
             return None
-        return Missing(why)
+        return Missing(reason)
 
     @property
     def is_costed(self) -> bool:
@@ -176,9 +176,9 @@ class Observation:
 
     def _j_per_gb_of(self, power_w: Value) -> Value:
         """The same of another mean power, such as that above idle."""
-        why = self.why_no_work
-        if why is not None:
-            return why
+        reason = self.why_no_work
+        if reason is not None:
+            return reason
         if isinstance(power_w, Missing):
             return power_w
         reading = self.reading
@@ -268,10 +268,10 @@ class Observation:
         span_s, lasted_s = self.phase.metrics.get("span_s"), self.window.duration_s
         if span_s is not None and lasted_s and span_s / lasted_s < LEAST_IO_SHARE:
             return Missing(partial_operations(span_s / lasted_s))
-        why = self.window.why_no_efficiency
-        if why is None:
+        reason = self.window.why_no_efficiency
+        if reason is None:
             return None
-        return Missing(why)
+        return Missing(reason)
 
     @property
     def j_per_operation(self) -> Value:
@@ -279,9 +279,9 @@ class Observation:
         rate, power_w = self.operations_per_s, self.power_w
         if isinstance(rate, Missing) or not rate:
             return NO_OPERATIONS
-        why = self.why_operations_unpowered or self.why_no_cost
-        if why is not None:
-            return why
+        reason = self.why_operations_unpowered or self.why_no_cost
+        if reason is not None:
+            return reason
         if isinstance(power_w, Missing):
             return power_w
         return power_w / rate

@@ -319,9 +319,9 @@ class Row:
             figures["metrics"] = further
         if not any(figures["latency_s"].values()):
             figures["latency_s"] = None
-            why = reasons["latency_s.p50"]
+            reason = reasons["latency_s.p50"]
             reasons = {key: of for key, of in reasons.items() if not key.startswith("latency_s.")}
-            reasons["latency_s"] = why
+            reasons["latency_s"] = reason
         if isinstance(self.journal, Missing):
             figures["journal"] = None
         else:

@@ -137,7 +137,7 @@ def _file(folder: Path, cache: Path) -> Path | None:
 
 def _code() -> list[Path]:
     packages = (units, files, record, statistics, traces, analysis)
-    return sorted(path for one in packages for path in Path(one.__path__[0]).rglob("*.py"))
+    return sorted(path for package in packages for path in Path(package.__path__[0]).rglob("*.py"))
 
 
 def _read(file: Path) -> Figures | None:

@@ -150,13 +150,13 @@ class Cell:
 
     @cached_property
     def _medians(self) -> dict[str, float]:
-        found = {}
+        medians = {}
         for name, measured in self.measured.items():
-            found[name] = descriptive.median(measured.values)
+            medians[name] = descriptive.median(measured.values)
         # The median of an even number of reciprocals is another one.
-        if EFFICIENCY in found and self.n(EFFICIENCY) == self.n(J_PER_GB):
-            found[EFFICIENCY] = GB / found[J_PER_GB]
-        return found
+        if EFFICIENCY in medians and self.n(EFFICIENCY) == self.n(J_PER_GB):
+            medians[EFFICIENCY] = GB / medians[J_PER_GB]
+        return medians
 
     def median(self, metric: str) -> float:
         """Raises KeyError for a metric that was not measured."""
@@ -267,11 +267,11 @@ def _cells_of(campaign: Campaign) -> tuple[Cell, ...]:
     # Each machine's pilot finds its size; comparisons are per byte and per second. A run that a
     # pilot shortened represents the full run, as the pilot proved.
     planned = {planned.experiment.id: planned for planned in campaign.design.experiments}
-    found = []
+    cells = []
     for id, of_experiment in repetitions_of(campaign).items():
         for repetitions in of_experiment:
             if repetitions.experiment.level != "context":
-                found.append(
+                cells.append(
                     replace(
                         _cell(place, repetitions, planned.get(id)),
                         details=campaign.details.get(id, ()),
@@ -279,13 +279,13 @@ def _cells_of(campaign: Campaign) -> tuple[Cell, ...]:
                 )
     doubts = tuple(message for _, message in agreement(campaign).contradictions)
     if doubts:
-        found = [
+        cells = [
             replace(cell, doubts=(*cell.doubts, *doubts))
             if any(map(cell.n, POWER.values()))
             else cell
-            for cell in found
+            for cell in cells
         ]
-    return tuple(found)
+    return tuple(cells)
 
 
 @dataclass(frozen=True)
@@ -482,10 +482,10 @@ def _reading(
 def _why_unused(reading: EnergyReading) -> Missing:
     if reading.kind == "modelled":
         return _NOT_MODELLED
-    why = reading.why_not_ranked or next(iter(reading.reasons), None)
-    if why is None:
+    reason = reading.why_not_ranked or next(iter(reading.reasons), None)
+    if reason is None:
         return NOT_MEASURED
-    return Missing(why)
+    return Missing(reason)
 
 
 def largest_uncertainty(*cells: Cell) -> float:

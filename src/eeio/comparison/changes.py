@@ -132,8 +132,8 @@ def changes(
         rule=rule,
         headline=_headline(columns),
         experiments=tuple(
-            ExperimentChange(*pair, {metric: columns[metric][place] for metric in columns})
-            for place, pair in enumerate(pairs)
+            ExperimentChange(*pair, {metric: columns[metric][index] for metric in columns})
+            for index, pair in enumerate(pairs)
         ),
         only_before=only(first, second),
         only_after=only(second, first),
@@ -205,10 +205,10 @@ def _column(
 def _metric_change(pair: tuple[Cell, Cell], metric: str, found: Change) -> MetricChange:
     first, second = (_geometric_mean(cell.values(metric)) for cell in pair)
     means = first, second
-    why = _why_not(pair, metric, found)
-    if why is not None:
+    reason = _why_not(pair, metric, found)
+    if reason is not None:
         open_ = replace(found, answer="open")
-        return MetricChange(metric, "not compared", open_, means, why)
+        return MetricChange(metric, "not compared", open_, means, reason)
     verdict: Verdict
     if found.answer in ("higher", "lower"):
         better = (found.answer == "higher") == (metric in _MORE_IS_BETTER)

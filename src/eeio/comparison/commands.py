@@ -164,9 +164,9 @@ def comparisons(found: Sequence[Bench]) -> list[Comparison]:
     for a, b in pairs:
         for metric in _COMPARED:
             first, second = b.figures[metric], a.figures[metric]
-            why = _why_not_compared(a, b, metric)
-            if why is not None or isinstance(first, Missing) or isinstance(second, Missing):
-                made.append(Comparison(a.label, b.label, metric, None, None, "open", why))
+            reason = _why_not_compared(a, b, metric)
+            if reason is not None or isinstance(first, Missing) or isinstance(second, Missing):
+                made.append(Comparison(a.label, b.label, metric, None, None, "open", reason))
                 continue
             one = change(first, second, Rule())
             made.append(
@@ -212,9 +212,9 @@ def _valid_phase(run: Run) -> Phase | Missing:
     if not run.phases:
         return Missing(next(iter(run.validity), "the run reported no value"))
     phase = run.phases[0]
-    why = [*run.validity, *phase.validity]
-    if why or phase.start_s is None or phase.end_s is None:
-        return Missing(next(iter(why), "the run reported no value"))
+    reasons = [*run.validity, *phase.validity]
+    if reasons or phase.start_s is None or phase.end_s is None:
+        return Missing(next(iter(reasons), "the run reported no value"))
     return phase
 
 
@@ -297,7 +297,7 @@ def _figures(
 
 def _doubts(readings: Sequence[EnergyReading]) -> tuple[str, ...]:
     doubtful = [reading for reading in readings if reading.doubtful]
-    return tuple(dict.fromkeys(why for reading in doubtful for why in reading.reasons))
+    return tuple(dict.fromkeys(reason for reading in doubtful for reason in reading.reasons))
 
 
 def _meter_of(runs: Sequence[Run]) -> Key | None:
@@ -401,14 +401,14 @@ def _reading(
     energy: Sequence[EnergyReading], meter: Key | None
 ) -> tuple[EnergyReading | None, Missing]:
     """The reading of that meter; else why there is none."""
-    why = "no meter was read"
+    reason = "no meter was read"
     for reading in energy:
         if meter is not None and reading.key != meter:
             continue
         if is_powered(reading):
             return reading, NOT_READ
         if reading.kind == "modelled":
-            why = "only a modelled power, which is no measurement"
+            reason = "only a modelled power, which is no measurement"
         elif reading.reasons:
-            why = reading.reasons[0]
-    return None, Missing(why)
+            reason = reading.reasons[0]
+    return None, Missing(reason)

@@ -75,20 +75,20 @@ def rounds_of(design: Design) -> dict[int, int]:
     ends where an experiment would come again. A fixed campaign is one random order: no rounds."""
     if design.protocol.adaptive is None:
         return {}
-    found: dict[int, int] = {}
+    rounds: dict[int, int] = {}
     number, seen = 1, set[str]()
     for run in design.runs:
         id = run.experiment.experiment.id
         if id in seen:
             number, seen = number + 1, set()
         seen.add(id)
-        found[run.order_index] = number
-    return found
+        rounds[run.order_index] = number
+    return rounds
 
 
 def power_effects(cells: Sequence[Cell], round_of: Mapping[int, int]) -> dict[str, RoundEffects]:
     """Of the rounds on each measured power that two cells or more have, by metric."""
-    found = {}
+    effects = {}
     for metric in POWER.values():
         logs = {}
         for cell in cells:
@@ -99,8 +99,8 @@ def power_effects(cells: Sequence[Cell], round_of: Mapping[int, int]) -> dict[st
                     if order in round_of
                 }
         if len(logs) > 1:
-            found[metric] = round_effects(logs)
-    return found
+            effects[metric] = round_effects(logs)
+    return effects
 
 
 def without_drift(cells: Sequence[Cell], round_of: Mapping[int, int]) -> list[Cell]:

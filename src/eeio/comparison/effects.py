@@ -91,8 +91,8 @@ def _effects(
 def _without_uncertain(cell: Cell) -> Cell:
     if largest_uncertainty(cell) <= MOST_UNCERTAIN:
         return cell
-    why = Missing(imprecise_energy(largest_uncertainty(cell)))
-    uncertain = dict.fromkeys((EFFICIENCY, *POWER.values()), why)
+    reason = Missing(imprecise_energy(largest_uncertainty(cell)))
+    uncertain = dict.fromkeys((EFFICIENCY, *POWER.values()), reason)
     return replace(cell, figures={**cell.figures, **uncertain})
 
 
@@ -110,11 +110,11 @@ def _groups(index: Index, factor: str) -> Groups:
     """Groups of cells that are alike in all but the factor and its consequences: several drives of
     a type are in a group with those of the other."""
     levels = set(index.levels(factor))
-    found: dict[Rest, list[Cell]] = {}
+    groups: dict[Rest, list[Cell]] = {}
     for rest, cell in index.groups(factor):
         if cell.factors.get(factor) in levels:
-            found.setdefault(rest, []).append(cell)
-    return found
+            groups.setdefault(rest, []).append(cell)
+    return groups
 
 
 def _needs_dunn(groups: Groups) -> bool:

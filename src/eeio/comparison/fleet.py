@@ -115,7 +115,7 @@ def fleet(nodes: Sequence[NodeResults]) -> Fleet:
             for name, mean in _mean_ratios(values, key).items():
                 ratios.setdefault(name, {})[_NAMES[key]] = math.exp(mean)
     outliers = outliers_of(tests)
-    per_node = Counter(one.node for one in outliers)
+    per_node = Counter(outlier.node for outlier in outliers)
     usual = {kind: _usual(of_kind) for kind, of_kind in kinds.items()}
     return Fleet(
         nodes=tuple(
@@ -212,12 +212,14 @@ def tests_of(values: Values) -> tuple[list[NodeTest], list[str]]:
                 NodeTest(name, ALL, key, log, usual, p)
                 for (name, log), p in zip(means.items(), p_values, strict=True)
             ]
-    why = []
+    reasons = []
     for nodes, count in sorted(few.items()):
-        why.append(f"{count} rows have values of {nodes} nodes only; a test needs {LEAST_VALUES}")
+        reasons.append(
+            f"{count} rows have values of {nodes} nodes only; a test needs {LEAST_VALUES}"
+        )
     if equal:
-        why.append(f"in {equal} rows at least half of the nodes have the same value")
-    return found, why
+        reasons.append(f"in {equal} rows at least half of the nodes have the same value")
+    return found, reasons
 
 
 def _mean_ratios(values: Values, key: str) -> dict[str, float]:
@@ -258,14 +260,14 @@ def outliers_of(tests: Sequence[NodeTest]) -> list[Outlier]:
     )
     chosen = [node for node, p in p_of_node.items() if p <= FALSE_SHARE]
     level = FALSE_SHARE * len(chosen) / max(1, len(of_node))
-    found = []
+    outliers = []
     for node in chosen:
         for test, p in zip(of_node[node], in_node[node], strict=True):
             difference = math.exp(test.log - test.usual) - 1.0
             if p > level or abs(difference) < LEAST_DIFFERENCE:
                 continue
             together = test.experiment == ALL
-            found.append(
+            outliers.append(
                 Outlier(
                     node=node,
                     experiment=test.experiment,
@@ -277,19 +279,19 @@ def outliers_of(tests: Sequence[NodeTest]) -> list[Outlier]:
                     usual=None if together else math.exp(test.usual),
                 )
             )
-    found.sort(key=lambda one: (one.p, one.node, one.experiment != ALL))
-    return found
+    outliers.sort(key=lambda one: (one.p, one.node, one.experiment != ALL))
+    return outliers
 
 
 def _usual(nodes: Sequence[NodeResults]) -> Machine:
     """A machine with the most common value of each field."""
     machines = [node.campaign.machine for node in nodes if node.campaign is not None]
     common = {}
-    for one in fields(Machine):
-        if one.name in _OF_NODE:
+    for field in fields(Machine):
+        if field.name in _OF_NODE:
             continue
-        found = [getattr(machine, one.name) for machine in machines]
-        common[one.name] = max(found, key=found.count)
+        found = [getattr(machine, field.name) for machine in machines]
+        common[field.name] = max(found, key=found.count)
     return replace(machines[0], **common)
 
 
@@ -320,8 +322,8 @@ def _summary(
             *campaign.shortcomings,
             *_why_invalid(campaign),
             *(
-                f"unlike the others: {one}"
-                for one in machine_differences(usual[kind], campaign.machine)
+                f"unlike the others: {difference}"
+                for difference in machine_differences(usual[kind], campaign.machine)
             ),
         ),
     )

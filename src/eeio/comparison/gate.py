@@ -227,13 +227,13 @@ def why_not_tested(
 def _failure(campaigns: Sequence[Campaign], experiment_id: str) -> str | None:
     """None if a run of the experiment is valid, or if there is none."""
     runs = []
-    for one in campaigns:
-        for run in one.runs:
+    for campaign in campaigns:
+        for run in campaign.runs:
             if run.experiment.id == experiment_id:
                 runs.append(run)
     if not runs or not all(run.validity for run in runs):
         return None
-    return f"{len(runs)} runs failed: {next(why for run in runs for why in run.validity)}"
+    return f"{len(runs)} runs failed: {next(reason for run in runs for reason in run.validity)}"
 
 
 @dataclass(frozen=True)

@@ -147,14 +147,14 @@ def _series(machine: str, label: str, values: Sequence[tuple[Campaign, Point]]) 
 
 def machine_differences(before: Machine, after: Machine) -> tuple[str, ...]:
     """`kernel: 6.1.0 -> 6.12.9`, of all that describes the machine and its tools."""
-    found = []
+    differences = []
     for field in fields(Machine):
         if field.name not in (*_IDENTITY, "tools", "programs", "limits", "missing") and (
             one := getattr(before, field.name)
         ) != (other := getattr(after, field.name)):
-            found.append(f"{field.name}: {one} -> {other}")
+            differences.append(f"{field.name}: {one} -> {other}")
     old, new = ({tool.name: tool.version for tool in m.tools} for m in (before, after))
     for name in sorted({*old, *new}):
         if old.get(name) != new.get(name):
-            found.append(f"{name}: {old.get(name, 'none')} -> {new.get(name, 'none')}")
-    return tuple(found)
+            differences.append(f"{name}: {old.get(name, 'none')} -> {new.get(name, 'none')}")
+    return tuple(differences)

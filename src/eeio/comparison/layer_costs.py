@@ -109,10 +109,10 @@ def _why_apart(match: Match) -> str | None:
 def _cost(
     match: Match, test: MannWhitney | None, p: float | None, alpha: float, most_uncertain: float
 ) -> LayerCost:
-    why = _why_apart(match)
+    reason = _why_apart(match)
     energy = difference_interval(*_values(match, J_PER_GB))
-    if why is not None:
-        energy = Estimate(None, None, energy.n, why)
+    if reason is not None:
+        energy = Estimate(None, None, energy.n, reason)
     seconds = difference_interval(*_values(match, S_PER_GB))
     n = min(energy.n if energy.value is not None else seconds.n)
     worst = largest_uncertainty(match.upper, match.lower)

@@ -23,7 +23,7 @@ class NormalityCount:
 def normality_counts(cells: Sequence[Cell], alpha: float = ALPHA) -> list[NormalityCount]:
     """For each measured metric. Kolmogorov-Smirnov with fitted mean and deviation is far too
     lenient, and only for comparison with older papers; the other two decide."""
-    found = []
+    counts = []
     for metric in TESTED:
         tested = []
         for cell in cells:
@@ -34,5 +34,5 @@ def normality_counts(cells: Sequence[Cell], alpha: float = ALPHA) -> list[Normal
                 sum((p := getattr(one, field.name).p) is not None and p < alpha for one in tested)
                 for field in fields(Normality)
             )
-            found.append(NormalityCount(metric, len(tested), *rejected))
-    return found
+            counts.append(NormalityCount(metric, len(tested), *rejected))
+    return counts

@@ -74,8 +74,10 @@ def choices(cells: Iterable[Cell], most_uncertain: float = MOST_UNCERTAIN) -> tu
         if choice.reason is None and len(domains) > 1:
             ((usual, _),) = domains.most_common(1)
             if cell.efficiency_of != usual:
-                why = f"its power is of {', '.join(cell.efficiency_of)}, not of {', '.join(usual)}"
-                choice = replace(choice, reason=why)
+                reason = (
+                    f"its power is of {', '.join(cell.efficiency_of)}, not of {', '.join(usual)}"
+                )
+                choice = replace(choice, reason=reason)
         groups.setdefault((choice.operation, choice.buffer), []).append(choice)
     return tuple(
         placed

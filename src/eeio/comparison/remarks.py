@@ -38,14 +38,14 @@ def of_runs(campaigns: Sequence[Campaign], cells: Sequence[Cell]) -> list[str]:
 def _missing_figures(cells: Sequence[Cell]) -> Iterator[str]:
     """Reasons that differ in their figures only are one remark."""
     missing = Counter(
-        (metric, why)
+        (metric, reason)
         for cell in cells
         for metric in _POWER_AND_EFFICIENCY
-        if (why := cell.why(metric)) is not None
+        if (reason := cell.why(metric)) is not None
     )
     alike: dict[tuple[str, str], list[tuple[str, int]]] = {}
-    for (metric, why), count in missing.items():
-        alike.setdefault((metric, _NUMBER.sub("#", why)), []).append((why, count))
+    for (metric, reason), count in missing.items():
+        alike.setdefault((metric, _NUMBER.sub("#", reason)), []).append((reason, count))
     for (metric, _), reasons in alike.items():
         count = sum(n for _, n in reasons)
         more = ""

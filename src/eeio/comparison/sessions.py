@@ -23,7 +23,7 @@ from eeio.statistics.decision import Rule
 
 def _metrics() -> tuple[str, ...]:
     """The keys of all metrics that vary between sessions."""
-    found = [one.key for one in in_cells() if one.key != UNCERTAINTY]
+    found = [cell.key for cell in in_cells() if cell.key != UNCERTAINTY]
     return (*found, *POWER.values(), OF_DRIVE)
 
 
@@ -112,8 +112,8 @@ def joined(sessions: Sequence[Sequence[Cell]]) -> list[Cell]:
         if len(cells) == len(of_each):
             found.append(_joined(cells))
         else:
-            why = Missing(f"only {len(cells)} of {len(of_each)} sessions have a result of it")
-            found.append(replace(cells[0], figures=dict.fromkeys(_metrics(), why)))
+            reason = Missing(f"only {len(cells)} of {len(of_each)} sessions have a result of it")
+            found.append(replace(cells[0], figures=dict.fromkeys(_metrics(), reason)))
     return found
 
 
@@ -122,15 +122,15 @@ def session_effects(
 ) -> list[SessionEffect]:
     """Of each metric that two repetitions of an experiment have in all sessions."""
     of_each = list(map(by_what, sessions))
-    found = []
+    effects = []
     for metric in _metrics():
         shared = []
         for key in of_each[0]:
             if all(key in of and _has_spread(of[key], metric) for of in of_each):
                 shared.append([of[key] for of in of_each])
         if shared:
-            found.append(_effect(metric, tuple(names), shared))
-    return found
+            effects.append(_effect(metric, tuple(names), shared))
+    return effects
 
 
 def _effect(metric: str, names: tuple[str, ...], shared: Sequence[Sequence[Cell]]) -> SessionEffect:
@@ -156,7 +156,7 @@ def _effect(metric: str, names: tuple[str, ...], shared: Sequence[Sequence[Cell]
         len(shared),
         math.sqrt(max(0.0, statistics.fmean(between))),
         math.sqrt(statistics.fmean(within)),
-        {name: math.expm1(statistics.median(found)) for name, found in deviations.items()},
+        {name: math.expm1(statistics.median(deviation)) for name, deviation in deviations.items()},
     )
 
 

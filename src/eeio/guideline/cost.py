@@ -88,14 +88,16 @@ def costs(
     bootstrap = Bootstrap(confidence, resamples, seed)
     # Separate streams: the systems' runs are independent of each other.
     made = []
-    for place, (system, inputs) in enumerate(zip(systems, given, strict=True)):
-        made.append(_cost(system, workload, inputs, bootstrap, _STREAMS * place))
+    for index, (system, inputs) in enumerate(zip(systems, given, strict=True)):
+        made.append(_cost(system, workload, inputs, bootstrap, _STREAMS * index))
     verdicts = []
     for other in made[1:]:
         for answer in ("kwh_per_tb", "money_per_tb"):
             if all(not isinstance(answers.get(answer), str) for _, answers, _ in (made[0], other)):
                 verdicts.append(_less_per_tb(answer, made[0], other, bootstrap))
-    return tuple(one for one, _, _ in made), tuple(one for one in verdicts if one is not None)
+    return tuple(one for one, _, _ in made), tuple(
+        verdict for verdict in verdicts if verdict is not None
+    )
 
 
 _STREAMS = 100_000
@@ -167,7 +169,7 @@ def _cost(
         if cell.left_out:
             messages.append(f"{label}: {cell.why_fewer}")
     made = [
-        replicate(cell, bootstrap, stream + 2 * place) for place, (_, _, cell) in enumerate(found)
+        replicate(cell, bootstrap, stream + 2 * index) for index, (_, _, cell) in enumerate(found)
     ]
     mix = tuple(
         _share(label, share, cell, bootstrap)
@@ -442,7 +444,7 @@ def _sensitivities(terms: _Terms) -> tuple[Sensitivity, ...]:
     the other 10 % larger. Skips inputs that an answer does not depend on."""
     central = _central(terms)
     before = _answers(central)
-    found: list[Sensitivity] = []
+    sensitivities: list[Sensitivity] = []
     for answer in HEADLINES:
         value = before[answer]
         if isinstance(value, str):
@@ -464,5 +466,5 @@ def _sensitivities(terms: _Terms) -> tuple[Sensitivity, ...]:
             if abs(change) > 1e-12:
                 of_answer.append(Sensitivity(answer, shown, change))
         of_answer.sort(key=lambda one: -abs(one.change or 0.0))
-        found += of_answer
-    return tuple(found)
+        sensitivities += of_answer
+    return tuple(sensitivities)

@@ -61,9 +61,9 @@ def cells(campaign: Campaign, choice: Choice, domain: str, left_out: LeftOut) ->
             continue
         both, without = cell.together(BANDWIDTH, power, energy)
         if not both:
-            why = cell.why(power) or cell.why(BANDWIDTH)
-            why = why or "no repetition has both bandwidth and power"
-            left_out.setdefault(why, []).append(f"{campaign.name}: {cell.label()}")
+            reason = cell.why(power) or cell.why(BANDWIDTH)
+            reason = reason or "no repetition has both bandwidth and power"
+            left_out.setdefault(reason, []).append(f"{campaign.name}: {cell.label()}")
             continue
         key = CellKey(
             operation=factors["operation"],
@@ -96,7 +96,7 @@ def domain_of(campaigns: Sequence[Campaign], choice: Choice) -> str | None:
 def is_enough(campaigns: Sequence[Campaign], choice: Choice) -> bool:
     """Whether every campaign has an experiment that counts, in one domain."""
     domain = domain_of(campaigns, choice)
-    return domain is not None and all(cells(one, choice, domain, {}) for one in campaigns)
+    return domain is not None and all(cells(campaign, choice, domain, {}) for campaign in campaigns)
 
 
 def unranked_remarks(campaign: Campaign, choice: Choice, domain: str) -> list[str]:

@@ -173,17 +173,17 @@ def _check_costs(costs: Costs) -> None:
 
 
 def _messages(traditional: Server, low_power: Server, choice: Choice) -> list[str]:
-    found = []
+    messages = []
     for system in (traditional, low_power):
         for cell in system.cells:
             if cell.left_out:
-                found.append(f"{system.name}, {cell.key.label}: {cell.why_fewer}")
+                messages.append(f"{system.name}, {cell.key.label}: {cell.why_fewer}")
     single = all(
         len({cell.variant for cell in system.cells}) < 2 for system in (traditional, low_power)
     )
     if choice == "best-worst" and single:
-        found.append("each system has one variant, so best against worst is the same as medians")
-    return found
+        messages.append("each system has one variant, so best against worst is the same as medians")
+    return messages
 
 
 def _compare(

@@ -98,10 +98,10 @@ def _unusable(values: Sequence[float], unit: str) -> str | None:
 def _unusable_variants(system: Server, cells: Iterable[CellValues]) -> Iterator[str]:
     for cell in cells:
         name = f"{system.name} {cell.variant}".strip()
-        why = _unusable(cell.bandwidth_bytes_per_s, "bandwidth")
-        why = why or _unusable(cell.power_w, "power")
-        if why:
-            yield f"{name}: {why}"
+        reason = _unusable(cell.bandwidth_bytes_per_s, "bandwidth")
+        reason = reason or _unusable(cell.power_w, "power")
+        if reason:
+            yield f"{name}: {reason}"
 
 
 def _ambiguous(system: Server, cells: Sequence[CellValues]) -> str | None:
@@ -120,8 +120,8 @@ def pick(system: Server, key: CellKey, choice: Choice, best: bool) -> CellValues
     cells = [cell for cell in system.cells if key.covers(cell.key)]
     if not cells:
         return f"{system.name} has no such experiment"
-    if (why := _ambiguous(system, cells)) is not None:
-        return why
+    if (reason := _ambiguous(system, cells)) is not None:
+        return reason
     reasons = list(_unusable_variants(system, cells))
     if reasons:
         # The best or worst variant could be the one that cannot be used.

@@ -151,18 +151,18 @@ def why_in_memory(device: BlockDevice, depth: int = 0) -> str | None:
                 f"{image.filesystem}, which shows no device"
             )
     reasons = (why_in_memory(one, depth + 1) for one in _next_below(device, image))
-    for why in reasons:
-        if why is not None:
-            return why
+    for reason in reasons:
+        if reason is not None:
+            return reason
     return None
 
 
 def why_any_in_memory(devices: Sequence[BlockDevice]) -> str | None:
     """Why one of the devices keeps its data in memory; None if none does."""
     reasons = map(why_in_memory, devices)
-    for why in reasons:
-        if why is not None:
-            return why
+    for reason in reasons:
+        if reason is not None:
+            return reason
     return None
 
 
@@ -214,19 +214,19 @@ def mount_of_image(device: BlockDevice) -> Mount | None:
 
 
 def _caches_of_image(image: _Image, disk: Path) -> list[CacheBelow]:
-    found = []
+    caches = []
     if _text_of(disk / "loop/dio") == "0":
         text = f"the page cache of the image {image.path} (/dev/{disk.name} has no direct I/O)"
-        found.append(CacheBelow(text, True))
+        caches.append(CacheBelow(text, True))
     elif image.why_not_direct is not None:
         text = f"the page cache of the image {image.path}: {image.why_not_direct}"
-        found.append(CacheBelow(text, True))
+        caches.append(CacheBelow(text, True))
     if image.unseen is not None:
         text = f"an image of which caches are not known ({image.path}: {image.unseen})"
-        found.append(CacheBelow(text, False))
+        caches.append(CacheBelow(text, False))
     if image.filesystem == "zfs":
-        found.append(CacheBelow(f"the ARC of ZFS with the image {image.path}", True))
-    return found
+        caches.append(CacheBelow(f"the ARC of ZFS with the image {image.path}", True))
+    return caches
 
 
 def caches_below(device: BlockDevice, depth: int = 0) -> list[CacheBelow]:
@@ -304,13 +304,13 @@ def check_directory(directory: Path, needed_bytes: int, allow_memory: bool) -> N
 
 def check_not_in_memory(devices: Sequence[BlockDevice], name: str, allow_memory: bool) -> None:
     """RejectedError if one of the devices keeps its data in memory."""
-    why = None
+    reason = None
     if not allow_memory:
-        why = why_any_in_memory(devices)
-    if why is not None:
+        reason = why_any_in_memory(devices)
+    if reason is not None:
         raise RejectedError(
-            f"{name}: {why}, so there is no storage device to measure. Name one that is on a disk "
-            "(or give --allow-memory-filesystem to try things out)"
+            f"{name}: {reason}, so there is no storage device to measure. Name one that is on a "
+            "disk (or give --allow-memory-filesystem to try things out)"
         )
 
 

@@ -272,18 +272,18 @@ def drop_file() -> Path:
 def why_not_written() -> str | None:
     """Why root does not write to the file of EEIO_DROP_CACHES: another user could let it lead to
     any file."""
-    if (why := why_untrusted(drop_file())) is None:
+    if (reason := why_untrusted(drop_file())) is None:
         return None
     return (
-        f"EEIO_DROP_CACHES={drop_file()}: not written as root: {why}. Repair: unset "
+        f"EEIO_DROP_CACHES={drop_file()}: not written as root: {reason}. Repair: unset "
         "EEIO_DROP_CACHES, or name a file of root"
     )
 
 
 def check_drop_file() -> None:
     """RejectedError for such a file."""
-    if (why := why_not_written()) is not None:
-        raise RejectedError(why)
+    if (reason := why_not_written()) is not None:
+        raise RejectedError(reason)
 
 
 def drops_all() -> bool:

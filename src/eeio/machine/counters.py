@@ -190,8 +190,8 @@ def lies_on(device: BlockDevice) -> str | None:
     if is_one_to_one and len(drives_below(device)) == 1:
         below = [named_device(name, device.root) for name in lower]
         for one in below:
-            if one and (why := lies_on(one)):
-                return why
+            if one and (reason := lies_on(one)):
+                return reason
         return None
     return f"{place}: their I/O is not separated"
 

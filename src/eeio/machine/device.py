@@ -238,11 +238,13 @@ class Kernel:
     @cached_property
     def numbers(self) -> dict[str, str]:
         """Kernel name -> number, such as `8:1`, of every block device."""
-        found = {}
+        numbers = {}
         for name in _entries(self.sysfs / "class/block"):
             with suppress(OSError):
-                found[name] = (self.sysfs / "class/block" / name / "dev").read_text("ascii").strip()
-        return found
+                numbers[name] = (
+                    (self.sysfs / "class/block" / name / "dev").read_text("ascii").strip()
+                )
+        return numbers
 
     @cached_property
     def mounts(self) -> list[Mount]:
@@ -293,14 +295,14 @@ class Kernel:
     @cached_property
     def _loops(self) -> dict[str, _Backing]:
         """Loop device -> its backing."""
-        found = {}
+        loops = {}
         for name in self.numbers:
             with suppress(OSError):
                 file = self.sysfs / "class/block" / name / "loop/backing_file"
                 # Ends in a line feed; the name itself may hold others.
                 text = os.fsdecode(file.read_bytes().removesuffix(b"\n"))
-                found[name] = self._backing(name, text)
-        return found
+                loops[name] = self._backing(name, text)
+        return loops
 
     def _backing(self, loop: str, name: str) -> _Backing:
         if (known := status(self.dev / loop)) is not None:
@@ -670,12 +672,12 @@ _ZONE = re.compile(r"cap (0x[0-9a-f]+), wptr (0x[0-9a-f]+).*\((\w\w)\)")
 
 def zones_of(report: str) -> list[Zone]:
     """The zones in the output of `blkzone report`; one without a write pointer is written."""
-    found = []
+    zones = []
     for sectors, pointer, condition in _ZONE.findall(report):
         capacity, written = 512 * int(sectors, 16), 512 * int(pointer, 16)
         is_full = condition in ("fu", "nw")
-        found.append(Zone(capacity, capacity if is_full else min(capacity, written)))
-    return found
+        zones.append(Zone(capacity, capacity if is_full else min(capacity, written)))
+    return zones
 
 
 def zero_share(

@@ -106,11 +106,13 @@ class BlockDevice:
     @property
     def partitions(self) -> "list[BlockDevice]":
         """Those of the kernel; a partition has none."""
-        found = []
+        partitions = []
         for entry in sorted(self.sysfs.resolve().glob("*/partition")):
             major, _, minor = (entry.parent / "dev").read_text(encoding="ascii").partition(":")
-            found.append(BlockDevice(entry.parent.name, int(major), int(minor), root=self.root))
-        return found
+            partitions.append(
+                BlockDevice(entry.parent.name, int(major), int(minor), root=self.root)
+            )
+        return partitions
 
     @property
     def size_bytes(self) -> int:

@@ -262,7 +262,7 @@ def verify(
 def _policies(root: Path) -> list[Path]:
     """Those in use: of a processor that is offline the folder stays, and every read fails."""
     folder = root / _CPU / "cpufreq"
-    found = []
+    policies = []
     for policy in sorted(folder.glob("policy[0-9]*"), key=lambda p: int(p.name[len("policy") :])):
         try:
             _khz(policy / _MIN)
@@ -270,13 +270,13 @@ def _policies(root: Path) -> list[Path]:
             if error.errno not in (errno.EBUSY, errno.ENOENT, errno.ENODEV):
                 raise
         else:
-            found.append(policy)
-    if not found:
+            policies.append(policy)
+    if not policies:
         raise EeioError(
             f"this machine shows no cpufreq (no policy in {folder}), so no frequency can be set; "
             "in a virtual machine only its host can"
         )
-    return found
+    return policies
 
 
 def _text(path: Path) -> str:
@@ -479,14 +479,14 @@ def cycle_event(cpu: int, root: Path = Path("/")) -> tuple[int, int]:
 
 def _cpus(text: str) -> set[int]:
     """`0-3,8`. Raises ValueError."""
-    found: set[int] = set()
+    cpus: set[int] = set()
     for part in text.split(","):
         first, _, last = part.partition("-")
         begin, end = int(first), int(last or first)
         if not 0 <= begin <= end < CPUS:
             raise ValueError(f"{text!r} is not a list of processors")
-        found.update(range(begin, end + 1))
-    return found
+        cpus.update(range(begin, end + 1))
+    return cpus
 
 
 def cycles_hz(cpu: int, spin_s: float = _SPIN_S) -> float:

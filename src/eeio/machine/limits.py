@@ -207,8 +207,8 @@ def _processors(folder: Path, name: str, text: str) -> float:
 
 def _waited_s(folder: Path) -> float:
     """Time that its threads waited for a new period (µs in version 2, ns in version 1)."""
-    found = _numbers_of(folder / "cpu.stat")
-    return found.get("throttled_usec", 0) / 1e6 + found.get("throttled_time", 0) / 1e9
+    numbers = _numbers_of(folder / "cpu.stat")
+    return numbers.get("throttled_usec", 0) / 1e6 + numbers.get("throttled_time", 0) / 1e9
 
 
 def _times_reached(folder: Path, name: str) -> int:

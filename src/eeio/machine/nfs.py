@@ -109,11 +109,11 @@ def is_nfs(filesystem: str) -> bool:
 
 def link_of(filesystem: str) -> Link:
     """`nfs`, `nfs@1gbit`, `nfs@0.5ms`, `nfs@1gbit+0.5ms`; RejectedError for anything else."""
-    found = _PATTERN.fullmatch(filesystem)
+    match = _PATTERN.fullmatch(filesystem)
     rate = delay_s = None
     parts: list[str] = []
-    if found and found[1]:
-        parts = found[1].split("+")
+    if match and match[1]:
+        parts = match[1].split("+")
     for part in parts:
         delay = _DELAY.fullmatch(part)
         if _RATE.fullmatch(part) and rate is None and delay_s is None:
@@ -121,8 +121,8 @@ def link_of(filesystem: str) -> Link:
         elif delay and delay_s is None and float(delay[1]) > 0:
             delay_s = float(delay[1]) * (1e-6 if delay[2] == "us" else 1e-3)
         else:
-            found = None
-    if found is None:
+            match = None
+    if match is None:
         raise RejectedError(
             f"--filesystem {filesystem[:60]}: nfs, nfs@RATE, nfs@DELAY or nfs@RATE+DELAY, as "
             "nfs@1gbit+0.5ms: mbit or gbit, and the delay of a round trip in us or ms"
@@ -186,8 +186,8 @@ def described(filesystem: str) -> str:
 
 
 def _ganesha_version() -> str:
-    found = re.search(r"V?([0-9]+(?:\.[0-9]+)+)", run_command(["ganesha.nfsd", "-v"]))
-    return f"NFS-Ganesha {found[1] if found else 'of an unknown version'}"
+    match = re.search(r"V?([0-9]+(?:\.[0-9]+)+)", run_command(["ganesha.nfsd", "-v"]))
+    return f"NFS-Ganesha {match[1] if match else 'of an unknown version'}"
 
 
 def export(filesystem: str, served: Path, kind: str, journal: UndoJournal) -> str:

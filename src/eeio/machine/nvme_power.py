@@ -61,8 +61,8 @@ class NvmeController:
     def set_state(self, number: int) -> None:
         """Proved by asking."""
         self._admin(_SET_FEATURES, dword10=_POWER, dword11=number)
-        if (found := self.state()) != number:
-            raise EeioError(f"{self.node}: set to power state {number}, it is in {found}")
+        if (state := self.state()) != number:
+            raise EeioError(f"{self.node}: set to power state {number}, it is in {state}")
 
     def is_autonomous(self) -> bool | None:
         """Whether it enters states by itself (APST); None for a drive that cannot."""

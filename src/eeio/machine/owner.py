@@ -92,9 +92,9 @@ def _machine() -> str:
 
 def _pid_namespace() -> str:
     with suppress(OSError):
-        found = re.fullmatch(r"pid:\[([0-9]+)\]", str(Path("/proc/self/ns/pid").readlink()))
-        if found:
-            return found[1]
+        match = re.fullmatch(r"pid:\[([0-9]+)\]", str(Path("/proc/self/ns/pid").readlink()))
+        if match:
+            return match[1]
     return "0"
 
 

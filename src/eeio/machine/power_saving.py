@@ -62,9 +62,9 @@ def _last(output: str) -> str:
 def put_into_standby(node: Path) -> None:
     """Spins the drive down (hdparm -y), proved by asking. The next access wakes it."""
     _hdparm("-y", node)
-    found = state_of(node)
-    if found not in STANDBY:
-        raise EeioError(f"{node} was sent to standby and is {found}: a program uses it")
+    state = state_of(node)
+    if state not in STANDBY:
+        raise EeioError(f"{node} was sent to standby and is {state}: a program uses it")
 
 
 def _hdparm(option: str, node: Path) -> str:
@@ -241,11 +241,11 @@ class Setting:
         with journal.recorded(UndoEntry("setting", self.path, self.value)):
             try:
                 path.write_text(wanted, encoding="ascii")
-                found = _value(path)
+                value = _value(path)
             except OSError as error:
                 raise EeioError(f"{path}: {wanted!r} is rejected: {error.strerror}") from error
-            if found != wanted:
-                raise EeioError(f"{path}: set to {wanted!r}, but it reads back {found!r}")
+            if value != wanted:
+                raise EeioError(f"{path}: set to {wanted!r}, but it reads back {value!r}")
             yield
 
 

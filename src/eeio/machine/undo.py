@@ -295,9 +295,10 @@ def orphans(chosen: Path | None = None) -> Iterator[Found]:
     if chosen is None and not folder.is_dir():
         yield Found()
         return
-    if (why := why_untrusted(folder)) is not None:
+    if (reason := why_untrusted(folder)) is not None:
         raise EeioError(
-            f"{folder}: not used as root: {why}. Use sudo, or name another folder (XDG_STATE_HOME)"
+            f"{folder}: not used as root: {reason}. "
+            "Use sudo, or name another folder (XDG_STATE_HOME)"
         )
     # Not in the folder, and it stays.
     make_folder(folder.parent)
@@ -340,8 +341,8 @@ def _orphans_in(folder: Path) -> Found:
             if not path.with_suffix(".json").exists():
                 _clear(path, name[1] == now.name)
             continue
-        if not path.is_symlink() and (why := why_untrusted(path)) is not None:
-            found.bad.append(f"{path}: not read as root: {why}. Delete it or change its owner")
+        if not path.is_symlink() and (reason := why_untrusted(path)) is not None:
+            found.bad.append(f"{path}: not read as root: {reason}. Delete it or change its owner")
             continue
         try:
             if _OLD_NAME.fullmatch(path.name):
@@ -392,8 +393,8 @@ def _take(path: Path, now: Owner, found: Found) -> None:
 def _taken(path: Path) -> UndoJournal:
     if not path.is_file():
         raise RejectedError(f"{path}: no such journal")
-    if (why := why_untrusted(path)) is not None:
-        raise EeioError(f"{path}: not read as root: {why}")
+    if (reason := why_untrusted(path)) is not None:
+        raise EeioError(f"{path}: not read as root: {reason}")
     journal = UndoJournal(path)
     place = journal.owner.place(this_process(os.getpid()))
     if not journal.hold() or (place == "here" and journal.owner.is_alive):
@@ -697,12 +698,12 @@ def end_group(group: int) -> None:
 
 def _members(group: int) -> set[int]:
     """Processes of the group that run; zombies that wait for their parent do not."""
-    found = set()
+    members = set()
     for folder in Path("/proc").glob("[0-9]*"):
         fields = stat_fields(folder)
         if fields is not None and int(fields[2]) == group and fields[0] != b"Z":
-            found.add(int(folder.name))
-    return found
+            members.add(int(folder.name))
+    return members
 
 
 def group_alive(group: int) -> bool:

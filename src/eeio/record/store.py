@@ -82,10 +82,10 @@ class Campaign:
 
     def runs_by_experiment(self) -> dict[str, list[Run]]:
         """The runs of each experiment, by its id, in their order."""
-        found: dict[str, list[Run]] = {}
+        runs: dict[str, list[Run]] = {}
         for run in self.runs:
-            found.setdefault(run.experiment.id, []).append(run)
-        return found
+            runs.setdefault(run.experiment.id, []).append(run)
+        return runs
 
     @property
     def tools(self) -> set[str]:
@@ -146,13 +146,13 @@ class Campaign:
                 f"{missing} of {self.planned_runs} runs are not done; continue with `eeio resume "
                 f"{self.name}`"
             ]
-        why = (self.design.ended, why_not_steady(self.steady_state))
-        return found + [one for one in why if one is not None]
+        reasons = (self.design.ended, why_not_steady(self.steady_state))
+        return found + [one for one in reasons if one is not None]
 
 
 def _details(campaign: Campaign) -> Mapping[str, tuple[str, ...]]:
     design = campaign.design
-    planned = [(one.experiment, one.sized) for one in design.experiments]
+    planned = [(experiment.experiment, experiment.sized) for experiment in design.experiments]
     return details([*planned, *((one.experiment, None) for one in design.not_measured)])
 
 
@@ -375,8 +375,8 @@ def _make_root(folder: Path) -> None:
     """The folder of campaigns. It is checked once it exists: in /tmp another user may make it
     first."""
     make_folder(folder)
-    if (why := why_untrusted(folder)) is not None:
-        raise EeioError(f"{folder}: no results are written there as root: {why}")
+    if (reason := why_untrusted(folder)) is not None:
+        raise EeioError(f"{folder}: no results are written there as root: {reason}")
 
 
 def _new_file(path: Path) -> TextIO:
@@ -485,8 +485,8 @@ def load(folder: Path, with_runs: bool = True) -> Campaign:
     with _naming(idle_path):
         readings = tuple(typed.read(EnergyReading, reading) for reading in idle["readings"])
         medians = tuple(map(IdleMedian.from_json, idle.get("medians", ())))
-        if (why := idle_disagreement(readings, medians)) is not None:
-            raise LimitError(why)
+        if (reason := idle_disagreement(readings, medians)) is not None:
+            raise LimitError(reason)
         idle_reason = idle["reason"]
         if not isinstance(idle_reason, str | None):
             raise LimitError("reason: not a text")

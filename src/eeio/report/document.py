@@ -47,14 +47,14 @@ def flat(value: Any, prefix: str = "") -> dict[str, Any]:
     if is_dataclass(value) and not isinstance(value, type):
         fields = asdict(value)
     found: dict[str, Any] = {}
-    for name, one in fields.items():
-        if isinstance(one, Mapping):
-            found |= flat(one, f"{prefix}{name}_")
-        elif isinstance(one, list | tuple):
-            if not any(isinstance(item, Mapping) for item in one):
-                found[f"{prefix}{name}"] = " ".join(map(str, one))
+    for name, field in fields.items():
+        if isinstance(field, Mapping):
+            found |= flat(field, f"{prefix}{name}_")
+        elif isinstance(field, list | tuple):
+            if not any(isinstance(item, Mapping) for item in field):
+                found[f"{prefix}{name}"] = " ".join(map(str, field))
         else:
-            found[f"{prefix}{name}"] = one
+            found[f"{prefix}{name}"] = field
     return found
 
 

@@ -32,12 +32,12 @@ def render_table(table: Table, width: int | None = None) -> str:
     lines = [*title, "=" * max(map(len, title))]
     if table.rows:
         columns = []
-        for place, header in enumerate(table.header):
+        for index, header in enumerate(table.header):
             columns.append(
                 (
                     shown(header),
-                    tuple(shown(row[place].replace("\n", " ")) for row in table.rows),
-                    place in table.numeric,
+                    tuple(shown(row[index].replace("\n", " ")) for row in table.rows),
+                    index in table.numeric,
                 )
             )
         lines += _set(columns) if width is None else _fitted(columns, width)
@@ -98,14 +98,14 @@ def _parts(columns: Sequence[Column], width: int) -> list[list[Column]]:
         return [list(columns)]
     count = len(columns[0][1])
     number: Column = (_ROW, tuple(map(str, range(1, count + 1))), True)
-    found: list[list[Column]] = [[number]]
+    parts: list[list[Column]] = [[number]]
     for column in columns:
         # Its natural width if there is room; only the longest is wrapped.
-        widths = [min(_natural(one), width // 2) for one in (*found[-1], column)]
-        if _together(widths) > width and len(found[-1]) > 1:
-            found.append([number])
-        found[-1].append(column)
-    return found
+        widths = [min(_natural(one), width // 2) for one in (*parts[-1], column)]
+        if _together(widths) > width and len(parts[-1]) > 1:
+            parts.append([number])
+        parts[-1].append(column)
+    return parts
 
 
 def _widths(columns: Sequence[Column], width: int) -> list[int]:
@@ -115,8 +115,8 @@ def _widths(columns: Sequence[Column], width: int) -> list[int]:
     for floor in ([_floor(column, width) for column in columns], [1] * len(columns)):
         while _together(widths) > width:
             spare = [
-                (wide - least, place)
-                for place, (wide, least) in enumerate(zip(widths, floor, strict=True))
+                (wide - least, index)
+                for index, (wide, least) in enumerate(zip(widths, floor, strict=True))
                 if wide > least
             ]
             if not spare:

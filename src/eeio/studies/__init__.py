@@ -229,9 +229,9 @@ def figure_of_merit(studies: Sequence[Study], run: Run) -> float | None:
     """Of the first that has one for this run."""
     for study in studies:
         if study.figure_of_merit is not None:
-            found = study.figure_of_merit(run)
-            if found is not None:
-                return found
+            figure = study.figure_of_merit(run)
+            if figure is not None:
+                return figure
     return None
 
 

@@ -161,7 +161,7 @@ def _point_body(point: Point) -> PointBody:
         efficiency_bytes_per_j=row["efficiency_bytes_per_j"],
         latency_s=point.latency_s or None,
         cpu_j_per_request=known(point.cpu_j_per_request),
-        reasons={name: why for name in names if (why := point.why(name)) is not None},
+        reasons={name: reason for name in names if (reason := point.why(name)) is not None},
         details=point.details,
         unsure=point.unsure,
     )
@@ -231,10 +231,10 @@ def _why_missing(each: Sequence[Point]) -> list[str]:
             failed.append(f"{point.engine}, {_label(point)}, depth {point.iodepth}: {no_rate}")
             continue
         for name in ("iops_per_w", "cpu_j_per_request", "latency_s"):
-            if (why := point.why(name)) is not None:
-                reasons.setdefault(f"{name}: {why}")
+            if (reason := point.why(name)) is not None:
+                reasons.setdefault(f"{name}: {reason}")
     unsure = Counter(point.unsure for point in each if point.unsure is not None)
-    reasons |= {f"W and MB/J of {n} rows: {why}": None for why, n in unsure.items()}
+    reasons |= {f"W and MB/J of {n} rows: {reason}": None for reason, n in unsure.items()}
     return [*reasons, *failed]
 
 
@@ -283,7 +283,7 @@ def _table(campaign: "Campaign", each: Sequence[Point]) -> Table:
         rows=rows,
         numeric=frozenset((1, *range(3, 13))),
         note=f"medians; {note}CPU: energy of the processor packages, idle included, over the "
-        f"requests\n{_worn(campaign)}" + "".join(f"\n{why}" for why in _why_missing(each)),
+        f"requests\n{_worn(campaign)}" + "".join(f"\n{reason}" for reason in _why_missing(each)),
     )
 
 
@@ -307,15 +307,15 @@ def _label(point: Point) -> str:
 
 def _names(campaign: "Campaign") -> dict[str, str]:
     """Experiment id -> its name in tables and plots."""
-    found = {}
+    names = {}
     for planned in campaign.design.experiments:
         experiment = planned.experiment
         arguments = dict(experiment.arguments)
         kind = io_label(experiment.operation, experiment.spatiality)
         name = sized(kind, experiment.request_size_bytes)
         name += f", depth {arguments.get('iodepth', '1')}, {arguments.get('engine', 'psync')}"
-        found[experiment.id] = name
-    return found
+        names[experiment.id] = name
+    return names
 
 
 def _rounds(campaign: "Campaign", rest: State) -> Table:

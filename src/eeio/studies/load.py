@@ -238,11 +238,11 @@ def _step(
     unsure = None
     if power_w is not None:
         unsure = why_unsure(cell.doubts, largest_uncertainty(cell))
-    why = [_why_not_reached(reached), unsure]
+    reasons = [_why_not_reached(reached), unsure]
     if bandwidth is None:
-        why.append(cell.why(BANDWIDTH) or "not measured")
+        reasons.append(cell.why(BANDWIDTH) or "not measured")
     elif power_w is None:
-        why.append(cell.why(power) or "power was not measured")
+        reasons.append(cell.why(power) or "power was not measured")
     return Step(
         campaign.name,
         name,
@@ -254,7 +254,7 @@ def _step(
         latency or None,
         reached,
         domain,
-        "; ".join(filter(None, why)) or None,
+        "; ".join(filter(None, reasons)) or None,
         unsure,
     )
 
@@ -267,12 +267,12 @@ def _why_not_reached(held: float | None) -> str | None:
 
 def _metrics(campaign: "Campaign") -> dict[str, list[Mapping[str, float]]]:
     """The tool's reported metrics of each valid phase, by experiment."""
-    found: dict[str, list[Mapping[str, float]]] = {}
+    metrics: dict[str, list[Mapping[str, float]]] = {}
     for run in campaign.runs:
         for phase in run.phases:
             if not run.validity and not phase.validity:
-                found.setdefault(run.experiment.id, []).append(phase.metrics)
-    return found
+                metrics.setdefault(run.experiment.id, []).append(phase.metrics)
+    return metrics
 
 
 def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:

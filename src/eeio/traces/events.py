@@ -129,10 +129,10 @@ def find_phases(events: Iterable[Event], gap_s: float = GAP_S) -> list[TracePhas
     phases: list[TracePhase] = []
     begin = 0
     end_s = 0.0
-    for place, event in enumerate(ordered):
-        if place > begin and event.start_s - end_s > gap_s:
-            phases += _split(ordered[begin:place], gap_s)
-            begin, end_s = place, 0.0
+    for index, event in enumerate(ordered):
+        if index > begin and event.start_s - end_s > gap_s:
+            phases += _split(ordered[begin:index], gap_s)
+            begin, end_s = index, 0.0
         end_s = max(end_s, event.end_s)
     if begin < len(ordered):
         phases += _split(ordered[begin:], gap_s)
@@ -146,14 +146,14 @@ _Run = tuple[str, int, int]
 def _split(events: Sequence[Event], gap_s: float) -> list[TracePhase]:
     """One stretch without a pause: cut where the operation changes for longer."""
     operations = [event.operation for event in events]
-    for place, (one, other) in enumerate(pairwise(events)):
+    for index, (one, other) in enumerate(pairwise(events)):
         # One thread reads and writes at the same time in a call that copies between files.
         if (
             {one.operation, other.operation} == set(TRANSFERS)
             and one.process == other.process
             and other.start_s < one.end_s
         ):
-            operations[place : place + 2] = "mixed", "mixed"
+            operations[index : index + 2] = "mixed", "mixed"
     _join_frequent_waits(operations, events, gap_s)
     runs = _runs(operations)
     alternates = sum(operation not in WAITS for operation, _, _ in runs) > 2

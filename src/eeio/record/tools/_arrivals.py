@@ -17,8 +17,8 @@ class Arrivals:
         self._offsets = [offset for offset, _ in stamps]
         # The earliest time at which so much, or more, had come.
         self._times_s = [time_s for _, time_s in stamps]
-        for place in range(len(stamps) - 2, -1, -1):
-            self._times_s[place] = min(self._times_s[place], self._times_s[place + 1])
+        for index in range(len(stamps) - 2, -1, -1):
+            self._times_s[index] = min(self._times_s[index], self._times_s[index + 1])
         self._text = text
         self._known = (0, 0)
 

@@ -150,7 +150,9 @@ class StoredCapture:
 def _capture(directory: Path, body: object) -> Capture:
     stored = typed.read(StoredCapture, body)
     known = {item.name: getattr(stored, item.name) for item in fields(stored)}
-    return Capture(directory, **{**known, "stamps": tuple(Stamp(*one) for one in stored.stamps)})
+    return Capture(
+        directory, **{**known, "stamps": tuple(Stamp(*stamp) for stamp in stored.stamps)}
+    )
 
 
 @contextmanager

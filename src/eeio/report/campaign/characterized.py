@@ -62,13 +62,13 @@ class Report:
     @property
     def warnings(self) -> list[str]:
         """Warnings that come before any number."""
-        found = []
+        warnings = []
         for campaign in self.campaigns:
             messages = (*warnings_of(campaign), *campaign.shortcomings)
             messages += tuple(idle_above_busy(campaign, self.rows))
             for message in messages:
-                found.append(f"{campaign.name}: {message}")
-        return found
+                warnings.append(f"{campaign.name}: {message}")
+        return warnings
 
     @property
     def next_command(self) -> str | None:
@@ -221,7 +221,7 @@ def _adaptive(report: Report) -> list[dict[str, Any]]:
     from eeio.report.campaign.answers import to_json as answered
 
     times_of = {campaign.name: times(campaign) for campaign in report.campaigns}
-    return [answered(one, times_of[one.campaign]) for one in report.answers]
+    return [answered(answer, times_of[answer.campaign]) for answer in report.answers]
 
 
 def of_levels(report: Report, levels: Sequence[str]) -> Report:
@@ -240,9 +240,9 @@ def sorted_by(report: Report, name: str) -> Report:
     metric = named(name)
 
     def key(row: Row) -> tuple[bool, float]:
-        found = row.figure(metric, row.measured)
-        if found is None:
+        figure = row.figure(metric, row.measured)
+        if figure is None:
             return True, 0.0
-        return False, -found.median if metric.better == "more" else found.median
+        return False, -figure.median if metric.better == "more" else figure.median
 
     return replace(report, rows=tuple(sorted(report.rows, key=key)))

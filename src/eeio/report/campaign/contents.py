@@ -75,9 +75,9 @@ def document(report: Report, page: Callable[[], str] | None = None) -> Document:
 def contents(report: Report) -> list[Table]:
     """The tables of studies first, then the four levels and the rest, then the papers' figures."""
     of_studies: list[Table] = []
-    for one in report.chapters:
-        of_studies.extend(one.tables)
-    of_papers = [table for one in report.chapters for table in _paper_tables(report, one)]
+    for chapter in report.chapters:
+        of_studies.extend(chapter.tables)
+    of_papers = [table for chapter in report.chapters for table in _paper_tables(report, chapter)]
     return [*of_studies, *tables(report), *of_papers]
 
 
@@ -86,7 +86,10 @@ def drawings(report: Report) -> list[Plot]:
     from eeio.report.figures import plots
 
     found = list(filter(None, (plots.bandwidth(report), plots.efficiency(report))))
-    return [*found, *(plot for one in report.chapters for plot in chapter_plots(report, one))]
+    return [
+        *found,
+        *(plot for chapter in report.chapters for plot in chapter_plots(report, chapter)),
+    ]
 
 
 def chapter_tables(report: Report, chapter: Chapter) -> list[Table]:
@@ -124,10 +127,10 @@ def _columns(first: bool) -> list[str]:
     metrics = [one for one in METRICS if one.in_rows and one.level == first]
     columns = []
     for prefix in ("", "ESTIMATE_"):
-        for one in metrics:
-            if one.of_domain or not prefix:
+        for metric in metrics:
+            if metric.of_domain or not prefix:
                 for part in _PARTS:
-                    columns.append(f"{prefix}{one.key}_{part}")
+                    columns.append(f"{prefix}{metric.key}_{part}")
     return columns
 
 

@@ -95,13 +95,13 @@ def _level(level: str, every: Sequence[Row]) -> Iterable[str]:
 
 def _power(rows: Sequence[Row]) -> Iterable[str]:
     """The power domains of J/GB."""
-    found = dict.fromkeys(
+    domains = dict.fromkeys(
         f"{best.power_domain} (meter {best.meter}, {best.energy_kind})"
         for row in rows
         if (best := row.measured) is not None
     )
-    if found:
-        yield f"J/GB: energy of the {', '.join(found)} per 10^9 bytes"
+    if domains:
+        yield f"J/GB: energy of the {', '.join(domains)} per 10^9 bytes"
 
 
 def _cost(row: Row) -> float:
@@ -168,8 +168,8 @@ def _missing(report: Report) -> Iterable[str]:
 def _shortcomings(row: Row) -> Iterator[tuple[str, str | None]]:
     """What a row lacks, and why."""
     if not _has_figures(row):
-        why = next(iter(row.invalid_reasons), row.why("bandwidth_bytes_per_s"))
-        yield "failed or invalid" if row.invalid_runs else "left out", why
+        reason = next(iter(row.invalid_reasons), row.why("bandwidth_bytes_per_s"))
+        yield "failed or invalid" if row.invalid_runs else "left out", reason
         return
     if row.remarks:
         yield "with remarks", next(iter(row.remarks.values()))
@@ -196,7 +196,7 @@ def _precision(campaign: Campaign) -> Iterable[str]:
     """How many experiments of an adaptive campaign are as precise as requested."""
     rule = campaign.design.protocol.adaptive
     if rule is not None:
-        precise = sum(why.startswith(PRECISE) for why in campaign.design.stopped.values())
+        precise = sum(reason.startswith(PRECISE) for reason in campaign.design.stopped.values())
         yield (
             f"precision: {precise} of {len(campaign.design.experiments)} experiments known to "
             f"±{percent(rule.precision)} %"

@@ -33,12 +33,12 @@ def _of_campaign(report: Report, campaign: Campaign) -> list[str]:
         return _of_imported(report, campaign)
     design = campaign.design
     protocol, options = design.protocol, design.options
-    found = warnings_of(campaign)
+    warnings = warnings_of(campaign)
     version = ""
     if design.eeio_version:
         version = f" {design.eeio_version}"
     suite = design.suite_title or design.suite
-    found.append(
+    warnings.append(
         f"Campaign {campaign.name}: the suite {suite} with the preset {options.preset} of "
         f"eeio{version}, on {_machine(campaign.machine)}."
     )
@@ -47,26 +47,26 @@ def _of_campaign(report: Report, campaign: Campaign) -> list[str]:
     order = "rounds, each in a separate random order"
     if rule is None:
         order = "one random order"
-    found.append(
+    warnings.append(
         f"{_counted(len(experiments), 'experiment')} of the I/O stack, "
         f"{_repetitions(campaign.runs, protocol.repetitions, rule is None)}, in {order} (seed "
         f"{options.seed})."
     )
-    found += _pauses(campaign)
+    warnings += _pauses(campaign)
     if protocol.work_bytes is not None:
-        found.append(f"Each run moved {format_size(protocol.work_bytes)}.")
+        warnings.append(f"Each run moved {format_size(protocol.work_bytes)}.")
     if protocol.min_phase_s is not None:
-        found.append(
+        warnings.append(
             f"A pilot sized the work so that each phase lasts {protocol.min_phase_s:g} s or more."
         )
-    found += _caches(campaign)
-    found += _power(report, campaign)
-    found += _validity(campaign)
+    warnings += _caches(campaign)
+    warnings += _power(report, campaign)
+    warnings += _validity(campaign)
     if options.sysfs_root != "/":
-        found.append(f"Frequencies were set in {options.sysfs_root}, not in this machine.")
+        warnings.append(f"Frequencies were set in {options.sysfs_root}, not in this machine.")
     for remark in design.remarks:
-        found.append(f"{remark.rstrip('.')}.")
-    return found
+        warnings.append(f"{remark.rstrip('.')}.")
+    return warnings
 
 
 def _of_imported(report: Report, campaign: Campaign) -> list[str]:

@@ -19,7 +19,7 @@ _WIDEST_PERCENT = 100.0
 
 def rounds_table(campaigns: Sequence[Campaign]) -> Table | None:
     """A row an adaptive campaign; None where there is none."""
-    adaptive = [one for one in campaigns if one.design.protocol.adaptive is not None]
+    adaptive = [campaign for campaign in campaigns if campaign.design.protocol.adaptive is not None]
     if not adaptive:
         return None
     return Table(
@@ -80,7 +80,7 @@ def times(campaign: Campaign) -> dict[str, float | None]:
     `fixed_s` is None if that is not known."""
     protocol = campaign.design.protocol
     rule = protocol.adaptive
-    planned = {one.experiment.id: one for one in campaign.design.experiments}
+    planned = {experiment.experiment.id: experiment for experiment in campaign.design.experiments}
     took: dict[str, list[float]] = {}
     complete: dict[str, list[float]] = {}
     for run in campaign.runs:

@@ -126,7 +126,7 @@ def _header(several: bool, *columns: str) -> tuple[str, ...]:
 
 def _numeric(first: int, columns: Sequence[TableColumn]) -> frozenset[int]:
     """Which of the columns of a table are numbers; `first` is the place of the first of these."""
-    return frozenset(first + place for place, column in enumerate(columns) if column.numeric)
+    return frozenset(first + index for index, column in enumerate(columns) if column.numeric)
 
 
 def _domain_notes(report: Report, every: Iterable[DomainFigures | None]) -> dict[str, None]:
@@ -510,7 +510,9 @@ def _machine_table(name: str, machine: Machine) -> Table:
             (f"{tool.name} ({tool.source})", f"{tool.version} {tool.path} sha256 {tool.sha256}")
         )
     rows += [(f"limit: {name}", text) for name, text in machine.limits.items()]
-    rows += [(f"{key.replace('_', ' ')} missing", why) for key, why in machine.missing.items()]
+    rows += [
+        (f"{key.replace('_', ' ')} missing", reason) for key, reason in machine.missing.items()
+    ]
     return Table(title=f"Machine of {name}", header=("", ""), rows=tuple(rows))
 
 

@@ -58,7 +58,7 @@ def report_page(report: Report) -> str:
             of = f" of {campaign.name}"
         commands.append(replace(_table(found), title=f"Commands{of}"))
     # The tables of experiments would repeat those of commands.
-    others = [one for one in tables(report) if one.rows and "Operation" not in one.header]
+    others = [table for table in tables(report) if table.rows and "Operation" not in table.header]
     names = ", ".join(map(attrgetter("name"), report.campaigns))
     return render_html(
         Document(
@@ -278,7 +278,7 @@ def _remarks(one: Bench) -> list[str]:
             lines.append(f"{one.label}: {text}")
     if one.kind is not None and one.not_durable is not None:
         lines.append(f"not durable: W and J of {one.label} end when it returned: {one.not_durable}")
-    return lines + [f"doubtful: W and J of {one.label}: {why}" for why in one.doubts]
+    return lines + [f"doubtful: W and J of {one.label}: {reason}" for reason in one.doubts]
 
 
 def _outliers(one: Bench) -> str:
@@ -309,16 +309,16 @@ def _why_missing(found: Sequence[Bench]) -> list[str]:
     """Each reason once, with its figures and commands."""
     missing: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
     for one in found:
-        for name, why in one.missing.items():
-            names, labels = missing.setdefault(why, ({}, {}))
+        for name, reason in one.missing.items():
+            names, labels = missing.setdefault(reason, ({}, {}))
             names.setdefault(_LABELS[name])
             labels.setdefault(one.label)
     lines = []
-    for why, (names, labels) in missing.items():
+    for reason, (names, labels) in missing.items():
         whose = ""
         if len(labels) != len(found):
             whose = f" of {'; '.join(labels)}"
-        lines.append(f"not measured: {', '.join(names)}{whose}: {why}")
+        lines.append(f"not measured: {', '.join(names)}{whose}: {reason}")
     return lines
 
 

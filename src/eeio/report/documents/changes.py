@@ -42,8 +42,8 @@ def answer(changes: Changes) -> str:
     if changes.of_demo and metric not in (BANDWIDTH, EXECUTION_S):
         head += "demo power, so this is no result: "
     if tested == 0:
-        why = next((e.metrics[metric].reason for e in changes.experiments), None)
-        return f"{head}not decided: {why or 'they have no experiment in common'}."
+        reason = next((e.metrics[metric].reason for e in changes.experiments), None)
+        return f"{head}not decided: {reason or 'they have no experiment in common'}."
     text = _verdict(changes, counts, tested)
     rest = []
     if none and (better or worse):
@@ -231,18 +231,18 @@ def _experiment_json(experiment: ExperimentChange) -> dict[str, Any]:
         "factors": dict(experiment.before.factors),
         "metrics": {
             name: {
-                "verdict": found.verdict,
-                "before": found.means[0],
-                "after": found.means[1],
-                "change_percent": found.change.percent,
-                "interval_percent": found.change.interval_percent,
-                "p_direction": found.change.p_direction,
-                "p_none_above": found.change.p_none,
-                "n": list(found.change.n),
-                "repetitions_needed": found.change.needed if found.verdict == "open" else None,
-                "reason": found.reason,
+                "verdict": metric.verdict,
+                "before": metric.means[0],
+                "after": metric.means[1],
+                "change_percent": metric.change.percent,
+                "interval_percent": metric.change.interval_percent,
+                "p_direction": metric.change.p_direction,
+                "p_none_above": metric.change.p_none,
+                "n": list(metric.change.n),
+                "repetitions_needed": metric.change.needed if metric.verdict == "open" else None,
+                "reason": metric.reason,
             }
-            for name, found in experiment.metrics.items()
+            for name, metric in experiment.metrics.items()
         },
     }
 

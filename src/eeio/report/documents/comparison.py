@@ -133,8 +133,8 @@ def _effects(group: Group) -> Iterator[Table]:
 
 
 def _parts(comparison: Comparison) -> Iterator[Table | str]:
-    for found in comparison.changes:
-        yield from changes.tables(found)
+    for change in comparison.changes:
+        yield from changes.tables(change)
     for group in comparison.groups:
         yield from _effects(group)
     if comparison.idle_busy:
@@ -158,18 +158,18 @@ def _parts(comparison: Comparison) -> Iterator[Table | str]:
 
 def _records(comparison: Comparison) -> list[dict[str, Any]]:
     """The changes of each experiment between two campaigns, then the effects of the factors."""
-    found = [
-        {"before": one.before, "after": one.after, **record}
-        for one in comparison.changes
-        for record in changes.records(one)
+    records = [
+        {"before": change.before, "after": change.after, **record}
+        for change in comparison.changes
+        for record in changes.records(change)
     ]
     for group in comparison.groups:
         for effect in group.effects:
             record = {f"by_{name}": level for name, level in group.levels}
             body = _effect_json(effect)
             largest = body.pop("largest") or {}
-            found.append({**record, **body, **flat(largest, "largest_")})
-    return found
+            records.append({**record, **body, **flat(largest, "largest_")})
+    return records
 
 
 def _idle_table(items: Sequence[IdleBusy]) -> Table:

@@ -125,11 +125,13 @@ def _answers(costs: Sequence[Cost]) -> Table:
 def _sensitivities(cost: Cost) -> Table:
     rows = []
     for answer in HEADLINES:
-        of_answer = [one for one in cost.sensitivities if one.answer == answer]
-        for place, one in enumerate(of_answer):
+        of_answer = [
+            sensitivity for sensitivity in cost.sensitivities if sensitivity.answer == answer
+        ]
+        for index, one in enumerate(of_answer):
             rows.append(
                 (
-                    _NAMES[answer] if place == 0 else "",
+                    _NAMES[answer] if index == 0 else "",
                     one.input,
                     "-" if one.change is None else f"{100 * one.change:+.2f} %",
                     one.reason or "",

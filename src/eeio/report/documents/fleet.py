@@ -23,7 +23,7 @@ def document(
     the campaigns: QUICK, fictitious power."""
     with_results = [node for node in found.nodes if node.state != "no results"]
     complete = sum(node.state == "complete" for node in found.nodes)
-    worse = {one.node for one in found.outliers if one.worse}
+    worse = {outlier.node for outlier in found.outliers if outlier.worse}
     answer = (
         f"nodes: {complete} of {len(found.nodes)} complete, {len(worse)} worse than the others of "
         "their kind"
@@ -71,15 +71,15 @@ def _outliers(found: Fleet) -> Table:
         header=("Node", "Experiment", "Metric", "Node's value", "Usual value", "Difference", "p"),
         rows=tuple(
             (
-                one.node,
-                one.experiment,
-                one.metric,
-                _value(one, one.value),
-                _value(one, one.usual),
-                f"{100 * one.difference:+.1f} %{' worse' if one.worse else ''}",
-                f"{one.p:.1g}",
+                outlier.node,
+                outlier.experiment,
+                outlier.metric,
+                _value(outlier, outlier.value),
+                _value(outlier, outlier.usual),
+                f"{100 * outlier.difference:+.1f} %{' worse' if outlier.worse else ''}",
+                f"{outlier.p:.1g}",
             )
-            for one in found.outliers
+            for outlier in found.outliers
         ),
         numeric=frozenset({3, 4, 5, 6}),
         note=f"{found.tests} tests between nodes with the same processor and drive (robust scale "

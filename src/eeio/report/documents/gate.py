@@ -152,19 +152,19 @@ def to_json(gates: Sequence[Gate], undecided: Level) -> list[dict[str, Any]]:
     return [
         {
             **{
-                field: getattr(found, field)
+                field: getattr(gate, field)
                 for field in ("before", "after", "metric", "share", "detect")
             },
-            "verdict": summary(found, undecided),
-            "failed": any(fails(row, undecided) for row in found.rows),
-            "worse": len(found.of("worse")),
-            "not_decided": len(found.of("not decided")),
-            "not_tested": len(found.of("not tested")),
-            "detectable": found.detectable and list(found.detectable),
-            "only_after": list(found.only_after),
-            "experiments": list(map(asdict, found.rows)),
+            "verdict": summary(gate, undecided),
+            "failed": any(fails(row, undecided) for row in gate.rows),
+            "worse": len(gate.of("worse")),
+            "not_decided": len(gate.of("not decided")),
+            "not_tested": len(gate.of("not tested")),
+            "detectable": gate.detectable and list(gate.detectable),
+            "only_after": list(gate.only_after),
+            "experiments": list(map(asdict, gate.rows)),
         }
-        for found in gates
+        for gate in gates
     ]
 
 
@@ -173,26 +173,26 @@ def junit(gates: Sequence[Gate], undecided: Level) -> str:
     `not tested` an error, because the gate does not pass then. `not decided` is an error where it
     fails the gate, else skipped. The output of each case has the change and the detectable one."""
     root = ElementTree.Element("testsuites", name="eeio")
-    for found in gates:
-        open_ = len(found.of("not decided"))
+    for gate in gates:
+        open_ = len(gate.of("not decided"))
         failing = 0
         if undecided == "fail":
             failing = open_
         suite = ElementTree.SubElement(
             root,
             "testsuite",
-            name=f"{found.after} against {found.before}, {name(found)}",
-            tests=str(len(found.rows)),
-            failures=str(len(found.of("worse"))),
-            errors=str(len(found.of("not tested")) + failing),
+            name=f"{gate.after} against {gate.before}, {name(gate)}",
+            tests=str(len(gate.rows)),
+            failures=str(len(gate.of("worse"))),
+            errors=str(len(gate.of("not tested")) + failing),
             skipped=str(open_ - failing),
         )
-        for row in found.rows:
+        for row in gate.rows:
             case = ElementTree.SubElement(suite, "testcase", classname="eeio", name=row.label)
             kind = _junit_kind(row, undecided)
             if kind is not None:
-                ElementTree.SubElement(case, kind, message=_why(found, row))
-            ElementTree.SubElement(case, "system-out").text = _why(found, row)
+                ElementTree.SubElement(case, kind, message=_why(gate, row))
+            ElementTree.SubElement(case, "system-out").text = _why(gate, row)
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
@@ -211,11 +211,11 @@ def workflow_commands(gates: Sequence[Gate], undecided: Level) -> list[str]:
     """Annotations of GitHub Actions: an error per experiment that fails the gate, and a warning per
     experiment that is not decided and does not fail it."""
     commands = []
-    for found in gates:
-        for row in found.rows:
+    for gate in gates:
+        for row in gate.rows:
             if row.verdict != "passed":
                 kind = "error" if fails(row, undecided) else "warning"
-                message = _escaped(f"{row.label}: {_why(found, row)}")
+                message = _escaped(f"{row.label}: {_why(gate, row)}")
                 commands.append(f"::{kind} title=eeio {row.verdict}::{message}")
     return commands
 

@@ -105,14 +105,14 @@ def _per_tb_table(costs: Sequence[Cost], less: Sequence[LessPerTb]) -> Table:
     reasons = dict.fromkeys(
         f"{title.strip()}: {why}"
         for name, title in PER_TB.items()
-        for one in costs
-        if (why := getattr(one, name).reason) is not None
+        for cost in costs
+        if (why := getattr(cost, name).reason) is not None
     )
     return Table(
         title="Cost per moved TB",
-        header=("Answer", *(one.system for one in costs)),
+        header=("Answer", *(cost.system for cost in costs)),
         rows=tuple(
-            (title.format(currency=currency), *(estimate(getattr(one, name)) for one in costs))
+            (title.format(currency=currency), *(estimate(getattr(cost, name)) for cost in costs))
             for name, title in PER_TB.items()
         ),
         numeric=frozenset(range(1, len(costs) + 1)),

@@ -14,9 +14,11 @@ def pareto_table(choices: Sequence[Choice]) -> Table | None:
     """Those on a front, where there was a choice; None where no group has two."""
     rows = []
     notes = []
-    groups = dict.fromkeys((one.operation, one.buffer) for one in choices)
+    groups = dict.fromkeys((choice.operation, choice.buffer) for choice in choices)
     for operation, buffer in groups:
-        group = [one for one in choices if (one.operation, one.buffer) == (operation, buffer)]
+        group = [
+            choice for choice in choices if (choice.operation, choice.buffer) == (operation, buffer)
+        ]
         placed = [one for one in group if one.on_bandwidth_front is not None]
         if len(placed) < 2:
             continue

@@ -37,7 +37,7 @@ def of_paper(study: str, paper: str, answers: Sequence[Recomputed]) -> Document:
         numeric=frozenset((3, 4)),
         note=_MEANING,
     )
-    why = Table(
+    reason = Table(
         title="How it was read, and why not",
         header=("Claim", "Verdict", "Why"),
         rows=tuple((a.statement.id, a.verdict, a.reason) for a in answers if a.reason),
@@ -45,7 +45,7 @@ def of_paper(study: str, paper: str, answers: Sequence[Recomputed]) -> Document:
     summary = ", ".join(f"{found[verdict]} {verdict}" for verdict in VERDICTS)
     return Document(
         title=f"eeio study replicate {study}",
-        parts=(table, why, f"{len(answers)} claims: {summary}"),
+        parts=(table, reason, f"{len(answers)} claims: {summary}"),
         data=lambda: {"schema_version": 1, "study": study, "paper": paper, "claims": claims},
         records=lambda: claims,
     )

@@ -20,7 +20,7 @@ def tables(found: Sessions) -> list[Table]:
     for names, effects in zip(found.groups, found.effects, strict=True):
         if len(names) > 1:
             made.append(_effects_table(names, effects))
-    return made + [table for one in found.changes for table in changes.tables(one)]
+    return made + [table for change in found.changes for table in changes.tables(change)]
 
 
 def document(found: Sessions, warnings: tuple[str, ...] = ()) -> Document:
@@ -52,9 +52,9 @@ def _records(found: Sessions) -> list[dict[str, Any]]:
             effects.append({"group": " + ".join(names), **flat(effect)})
     return [
         *(
-            {"before": one.before, "after": one.after, **record}
-            for one in found.changes
-            for record in changes.records(one)
+            {"before": change.before, "after": change.after, **record}
+            for change in found.changes
+            for record in changes.records(change)
         ),
         *effects,
     ]

@@ -65,9 +65,9 @@ def to_json(traced: Traced) -> dict[str, Any]:
         "phases": [
             {
                 **phase.to_json(),
-                "energy": list(map(asdict, traced.energy.get(place, ()))),
+                "energy": list(map(asdict, traced.energy.get(index, ()))),
             }
-            for place, phase in enumerate(traced.phases)
+            for index, phase in enumerate(traced.phases)
         ],
         "rows": [row.to_json() for row in traced.rows],
     }

@@ -88,13 +88,13 @@ class Layout(ConstrainedLayoutEngine):
     same data must give the same file."""
 
     def execute(self, fig: Figure) -> Any:
-        found = super().execute(fig)
+        solved = super().execute(fig)
         for axis in fig.axes:
             place = axis.get_position(original=True).bounds
             left, bottom, width, height = (round(one, _PLACE_DIGITS) for one in place)
             axis.set_position((left, bottom, width, height), "original")
             axis.set_in_layout(True)
-        return found
+        return solved
 
 
 def sheet(width: float, height: float, legend: Sequence[str] = ()) -> Figure:

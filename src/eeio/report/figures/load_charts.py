@@ -354,7 +354,7 @@ def _draw_means(report: Report, means: Mapping[str, Sequence[_Mean]], look: Look
 
 def _means(campaign: Campaign) -> list[_Mean]:
     """Of each valid run with a measured power, in its widest domain."""
-    found = []
+    means = []
     for run in campaign.runs:
         every: list[EnergyReading] = []
         for phase in run.phases:
@@ -366,8 +366,8 @@ def _means(campaign: Campaign) -> list[_Mean]:
         assert widest.power_w is not None
         begin_s = datetime.fromisoformat(run.started_utc).timestamp()
         source = f"{widest.domain} ({widest.meter})"
-        found.append(_Mean(source, begin_s, run.duration_s, widest.power_w))
-    return found
+        means.append(_Mean(source, begin_s, run.duration_s, widest.power_w))
+    return means
 
 
 def _label(row: Row, report: Report, without: Sequence[str]) -> str:

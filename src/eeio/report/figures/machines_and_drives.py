@@ -235,11 +235,11 @@ def _grid(
     axes = figure.subplots(len(lines), columns, squeeze=False, sharey=True)
     found = {}
     for row, (machine, of_line) in zip(axes, lines, strict=True):
-        for place, axis in enumerate(row):
-            if place < len(of_line):
-                heading = foreign(f"{machine}, {of_line[place]}")
+        for index, axis in enumerate(row):
+            if index < len(of_line):
+                heading = foreign(f"{machine}, {of_line[index]}")
                 axis.set_title(textwrap.fill(heading, int(13 * width / columns)), fontsize=8)
-                found[machine, of_line[place]] = axis
+                found[machine, of_line[index]] = axis
             else:
                 axis.set_axis_off()
     return figure, found

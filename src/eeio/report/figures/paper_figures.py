@@ -37,8 +37,8 @@ def tables(chapter: Chapter, mark: str) -> list[Table]:
     counts the others by their reason; that of the first describes how all differ from the paper.
     `mark` is the result of `stamped`."""
     return [
-        _table(_title(chapter, topic, mark), chapter, found, "" if place else chapter.apart)
-        for place, (topic, found) in enumerate(_topics(chapter.beside))
+        _table(_title(chapter, topic, mark), chapter, found, "" if index else chapter.apart)
+        for index, (topic, found) in enumerate(_topics(chapter.beside))
     ]
 
 
@@ -121,8 +121,8 @@ def _table(title: str, chapter: Chapter, found: Sequence[PaperFigure], apart: st
         if figure.ours is None:
             missing[figure.remark] = missing.get(figure.remark, 0) + 1
     notes = [apart]
-    for why, count in missing.items():
-        notes.append(f"{count} of the paper's figures without a counterpart here: {why}")
+    for reason, count in missing.items():
+        notes.append(f"{count} of the paper's figures without a counterpart here: {reason}")
     return Table(
         title=title,
         header=(

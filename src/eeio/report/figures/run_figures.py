@@ -188,10 +188,10 @@ def _line(trace: Trace) -> tuple[list[float], list[float]]:
     longest_s = 0.0
     if steps:
         longest_s = _GAP * statistics.median(steps)
-    for place in range(len(steps), 0, -1):
-        if steps[place - 1] > longest_s:
-            times_s.insert(place, times_s[place])
-            watts.insert(place, math.nan)
+    for index in range(len(steps), 0, -1):
+        if steps[index - 1] > longest_s:
+            times_s.insert(index, times_s[index])
+            watts.insert(index, math.nan)
     return times_s, watts
 
 

@@ -73,14 +73,14 @@ def _ranked(page: Page) -> tuple[list[_Of], bool]:
     """Lines with a ranked MB/J in the page's domain, the best first; and whether they are only
     direct I/O, because page cache hits do not measure the storage."""
     found = []
-    for place, line in enumerate(page.lines):
+    for index, line in enumerate(page.lines):
         if (
             (figures := figures_of(line.row, page.key)) is not None
             and figures.ranked_reason is None
             and figures["efficiency_bytes_per_j"] is not None
             and not page.estimated
         ):
-            found.append((place, line, figures))
+            found.append((index, line, figures))
     direct = [item for item in found if item[1].row.cache.buffer == "off"]
     return direct or found, bool(direct)
 
@@ -227,12 +227,12 @@ def _measured_tiles(page: Page) -> list[Tile]:
     for title, place in ((f"Best ranked {of}", 0), (f"Worst ranked {of}", -1)):
         found.append(_efficiency_tile(title, ranked[place]) if ranked else _none(title))
     idle = _idle(page)
-    why = next((c.idle_reason for c in page.report.campaigns if c.idle_reason), None)
+    reason = next((c.idle_reason for c in page.report.campaigns if c.idle_reason), None)
     title = f"Idle power, {page.key[0]}"
     found.append(
         Tile(title, _range(idle), "W", _idle_parts(page))
         if idle
-        else Tile(title, "none", "", (Part(why or "this meter has no idle baseline"),))
+        else Tile(title, "none", "", (Part(reason or "this meter has no idle baseline"),))
     )
     energies = [_span(page, domain) for domain in range(len(page.keys))]
     found.append(
@@ -311,9 +311,9 @@ def _other_tiles(page: Page) -> list[Tile]:
     if page.estimated:
         found += _estimated_tiles(page)
     speeds = []
-    for place, line in enumerate(page.lines):
+    for index, line in enumerate(page.lines):
         if line.row["bandwidth_bytes_per_s"] is not None:
-            speeds.append((line.row["bandwidth_bytes_per_s"].median / MB, place))
+            speeds.append((line.row["bandwidth_bytes_per_s"].median / MB, index))
     for title, choose in (("Fastest I/O", max), ("Slowest I/O", min)):
         found.append(_speed_tile(title, speeds, choose))
     return found

@@ -15,10 +15,12 @@ def charts(commands: Sequence[Bench], stamp: str) -> list[Panel]:
     """A panel for each figure that a command has; the time first."""
     panels = []
     for name, (title, unit) in _PANELS.items():
-        largest = max((of.median for one in commands if (of := one.quartiles(name))), default=0.0)
+        largest = max(
+            (of.median for command in commands if (of := command.quartiles(name))), default=0.0
+        )
         if largest:
             factor, prefixed_unit = prefixed(largest, unit)
-            rows = [_bar(one, name, factor, prefixed_unit) for one in commands]
+            rows = [_bar(command, name, factor, prefixed_unit) for command in commands]
             panels.append(bars(f"{title} ({prefixed_unit})", rows, stamp, _NOTE))
     return panels
 

@@ -33,7 +33,7 @@ def _bar(cost: Cost, answer: str, unit: str) -> Bar:
     figure = getattr(cost, answer)
     if figure.value is None:
         return Bar(cost.system, figure.reason or "no value")
-    parts = tuple(Part(one.name, one.value) for one in cost.parts if one.answer == answer)
+    parts = tuple(Part(part.name, part.value) for part in cost.parts if part.answer == answer)
     interval = None
     text = f"{page_number(figure.value)} {unit}"
     if figure.interval is not None:

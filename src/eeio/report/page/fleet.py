@@ -19,10 +19,10 @@ def charts(found: Fleet, stamp: str) -> list[Panel]:
 
 
 def _panel(found: Fleet, metric: str, ratios: list[tuple[float, str]], stamp: str) -> Panel:
-    outliers = {one.node for one in found.outliers if one.metric == metric}
+    outliers = {outlier.node for outlier in found.outliers if outlier.metric == metric}
     points, marked, named = [], [], []
-    for place, (ratio, name) in enumerate(ratios, 1):
-        point = (float(place), 100 * (ratio - 1))
+    for index, (ratio, name) in enumerate(ratios, 1):
+        point = (float(index), 100 * (ratio - 1))
         points.append(point)
         if name in outliers:
             marked.append(point)

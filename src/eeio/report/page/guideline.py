@@ -80,7 +80,7 @@ def _tiles(guideline: Guideline) -> list[Tile]:
     kind = ""
     if guideline.saves is False:
         kind = "invalid"
-    found = [
+    tiles = [
         _tile(f"{lp} for one {ts}", guideline.ratio, "servers", "the same bandwidth"),
         _tile("Power", fractional.power_change, "%", _SAVES[guideline.saves], kind, share=True),
         _tile(
@@ -93,7 +93,7 @@ def _tiles(guideline: Guideline) -> list[Tile]:
     ]
     for plan in guideline.deployments[1:]:
         number = texts.estimate(plan.servers)
-        found.append(
+        tiles.append(
             _tile(
                 f"With {number} {lp}",
                 plan.power_change,
@@ -102,7 +102,7 @@ def _tiles(guideline: Guideline) -> list[Tile]:
                 share=True,
             )
         )
-    return found
+    return tiles
 
 
 def _tile(
@@ -154,7 +154,7 @@ def _map(found: Sequence[Point], ts: str, lp: str, stamp: str) -> Markup:
                 f"P_lp / P_ts: power of one {lp} over one {ts} (logarithmic)",
             ),
             *([text(_FRAME.width / 2, _FRAME.height / 2, "stamp", stamp)] if stamp else []),
-            *(_mark(point, place, across, up) for place, point in enumerate(found)),
+            *(_mark(point, index, across, up) for index, point in enumerate(found)),
             Markup("</svg>"),
         ]
     )

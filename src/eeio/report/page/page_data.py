@@ -85,8 +85,8 @@ class Page:
     def levels(self) -> tuple[tuple[str, ...], ...]:
         """The levels of each factor, in the order in which they come."""
         levels = []
-        for place in range(len(self.factors)):
-            levels.append(tuple(dict.fromkeys(line.levels[place] for line in self.lines)))
+        for index in range(len(self.factors)):
+            levels.append(tuple(dict.fromkeys(line.levels[index] for line in self.lines)))
         return tuple(levels)
 
     @property
@@ -168,7 +168,7 @@ def page_of(report: Report) -> Page:
     levels = [tuple(level(row) for _, level in _FACTORS) for row in rows]
     names = tuple(name for name, _ in _FACTORS)
     varying = [n for n, name in enumerate(names) if name not in _IN_NAME and _varies(levels, n)]
-    campaigns = {campaign.name: place for place, campaign in enumerate(report.campaigns)}
+    campaigns = {campaign.name: index for index, campaign in enumerate(report.campaigns)}
     count = Counter(map(_name, rows))
     lines = []
     for row, of_row in zip(rows, levels, strict=True):
@@ -282,8 +282,8 @@ def _line(page: Page, line: Line) -> dict[str, Any]:
     if row.durable is False:
         body["lasting"] = row.why_not_durable or NO_DURABLE_TIME
     why = {
-        str(place): why
-        for place, key in enumerate(page.keys or (None,))
+        str(index): why
+        for index, key in enumerate(page.keys or (None,))
         if (why := why_no_power(row, key)) is not None and why != page.common_reason
     }
     if why:

@@ -289,12 +289,12 @@ def _x_axis(axes: Axes, area: _Area, bottom: float) -> Iterator[Markup]:
         yield _text(middle, bottom + 15, "middle", text)
         end = middle + half + 6
     yield _text(_LEFT, bottom + 30, "title", axes.x_title)
-    for place, (x, text) in enumerate(axes.upright):
+    for index, (x, text) in enumerate(axes.upright):
         yield _path("change", f"M{area.across(x):.1f} {_TOP}V{bottom}")
         is_right = area.across(x) > _WIDTH / 2
         yield _text(
             area.across(x) + (-4 if is_right else 4),
-            _TOP + 10 + _SMALL_LINE * (place % 3),
+            _TOP + 10 + _SMALL_LINE * (index % 3),
             "small end" if is_right else "small",
             text,
         )

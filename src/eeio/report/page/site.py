@@ -124,7 +124,7 @@ def _publishable(bundle: Bundle) -> str:
     if not bundle.why_not:
         return "yes"
     counts = Counter(bundle.why_not)
-    reasons = [f"{why} ({n} times)" if n > 1 else why for why, n in counts.items()]
+    reasons = [f"{reason} ({n} times)" if n > 1 else reason for reason, n in counts.items()]
     return f"no: {'; '.join(reasons)}"
 
 
@@ -159,7 +159,7 @@ def _line(
 ) -> _Line:
     drive = campaign.machine.drive_name
     price = prices.get(drive)
-    why = _why_not_ranked(bundle, row, figures)
+    reason = _why_not_ranked(bundle, row, figures)
     efficiency = None
     if figures is not None:
         efficiency = figures["efficiency_bytes_per_j"]
@@ -190,8 +190,8 @@ def _line(
             "publishable": "no" if bundle.why_not else "yes",
         },
         cells=tuple(cells),
-        why=why or "",
-        group=_group(figures, why),
+        why=reason or "",
+        group=_group(figures, reason),
         efficiency=0.0 if efficiency is None else efficiency.median,
     )
 

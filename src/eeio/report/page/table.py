@@ -114,10 +114,10 @@ def _shown(cell: Cell) -> str | list[str] | None:
 
 def reasons(page: Page, line: Line) -> str:
     """Why a line has no figures, where not all have the same reason."""
-    why = why_no_power(line.row, page.key)
-    if why is None or why == page.common_reason:
+    reason = why_no_power(line.row, page.key)
+    if reason is None or reason == page.common_reason:
         return ""
-    return why
+    return reason
 
 
 def _why_not_ranked(_: Row, figures: DomainFigures | None) -> Cell:
@@ -130,12 +130,12 @@ def _text_cell(text: str | None) -> Cell:
 
 def _column(metric: Metric) -> Column:
     def cell(row: Row, figures: DomainFigures | None) -> Cell:
-        found = row.figure(metric, figures)
-        if found is None:
+        figure = row.figure(metric, figures)
+        if figure is None:
             return Cell(NONE)
         small = []
         if metric.spread:
-            small = [_range(found, metric.unit)]
+            small = [_range(figure, metric.unit)]
         kind = ""
         if metric.of_domain and figures is not None:
             mark = MARKS.get(figures.energy_kind, "")
@@ -147,9 +147,9 @@ def _column(metric: Metric) -> Column:
                 kind = "estimate"
         text = None
         if metric.is_share:
-            text = f"±{page_number(100 * found.median)} %"
+            text = f"±{page_number(100 * figure.median)} %"
         return Cell(
-            text or page_number(found.median / metric.unit), " ".join(filter(None, small)), kind
+            text or page_number(figure.median / metric.unit), " ".join(filter(None, small)), kind
         )
 
     return Column(

@@ -198,7 +198,7 @@ class VariantCell:
     def reasons(self) -> dict[str, str]:
         """Name in JSON -> why it is missing, or less than planned."""
         settings = {"n": self.why_fewer, "frequency_hz": self.why_no_frequency}
-        reasons = {name: why for name, why in settings.items() if why is not None}
+        reasons = {name: reason for name, reason in settings.items() if reason is not None}
         for name, figure in self.figures.items():
             if isinstance(figure, Missing):
                 reasons[name] = figure.reason

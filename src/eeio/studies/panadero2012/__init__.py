@@ -104,7 +104,7 @@ def _plots(campaigns: "Sequence[Campaign]") -> "tuple[Plot, ...]":
     from eeio.comparison.cells import cells_of
     from eeio.studies.panadero2012.plots import plots
 
-    mine = [one for one in campaigns if Path(one.design.suite).name == _SUITE]
+    mine = [campaign for campaign in campaigns if Path(campaign.design.suite).name == _SUITE]
     return tuple(
         plot
         for one in mine

@@ -210,15 +210,15 @@ def _size_axis(axis: Axes, sizes: Sequence[int]) -> None:
 
 
 def _shares(axis: Axes, shown: Sequence[Reference], metric: str, unit: float) -> None:
-    for place, item in enumerate(reversed(shown)):
+    for index, item in enumerate(reversed(shown)):
         reference = item.reference
         assert reference is not None
         for cell, shift, colour in ((item.application, 0.2, VERMILION), (reference, -0.2, GREY)):
             if cell.n(metric):
-                axis.barh(place + shift, cell.median(metric) / unit, 0.36, color=colour)
+                axis.barh(index + shift, cell.median(metric) / unit, 0.36, color=colour)
         if item.application.n(metric) and reference.n(metric):
             end = max(item.application.median(metric), reference.median(metric)) / unit
-            axis.text(end, place, f" {_share(item, metric)}", va="center", fontsize=7)
+            axis.text(end, index, f" {_share(item, metric)}", va="center", fontsize=7)
     axis.set_yticks(range(len(shown)), [foreign(_phase(i)) for i in reversed(shown)], fontsize=7)
     axis.tick_params(axis="x", labelsize=7)
     axis.grid(axis="x", linewidth=0.3)

@@ -178,11 +178,11 @@ def document(found: Sequence[Reference]) -> Document:
         ),
     )
     missing = dict.fromkeys(
-        f"{POWER['system']}: {why}"
+        f"{POWER['system']}: {reason}"
         for item in found
         for cell in (item.application, item.reference)
         if cell is not None
-        if (why := cell.why(POWER["system"])) is not None
+        if (reason := cell.why(POWER["system"])) is not None
     )
     items = [item.to_json() for item in found]
     return Document(

@@ -101,7 +101,9 @@ def _experiment_json(cell: Cell) -> dict[str, Any]:
         "power_system_w": cell.known(POWER["system"]),
         "power_device_w": cell.known(POWER["device"]),
         "efficiency_bytes_per_j": cell.known(EFFICIENCY),
-        "reasons": {name: why for name in cell.figures if (why := cell.why(name)) is not None},
+        "reasons": {
+            name: reason for name in cell.figures if (reason := cell.why(name)) is not None
+        },
     }
 
 
