@@ -224,9 +224,7 @@ def channel_energy(
         *false_readings(channel, readings, stretches, touching, native_period_s, earlier),
         *_long_mean(channel, window_s),
     )
-    if doubts:
-        return _doubted(energy, doubts)
-    return energy
+    return _doubted(energy, doubts)
 
 
 def _quantum_w(channel: Channel, readings: Readings, powers_w: Sequence[float]) -> float:

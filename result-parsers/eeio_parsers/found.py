@@ -229,6 +229,13 @@ def figure(text: object) -> float:
     return value
 
 
+def first_group(match: re.Match[str] | None) -> str | None:
+    """None without a match."""
+    if match is None:
+        return None
+    return match[1]
+
+
 def count(text: object) -> int | None:
     value = number(str(text))
     if value is None or value != int(value):

@@ -8,6 +8,7 @@ from eeio_parsers.found import (
     FoundPhase,
     FoundReport,
     figure,
+    first_group,
     none_found,
 )
 from eeio_parsers.rules import Rules
@@ -40,7 +41,7 @@ def read_text(text: str) -> Iterator[FoundReport]:
                 jobs=int(processes[1]) if processes else None,
             ),
         ),
-        version[1] if version else None,
+        first_group(version),
     )
 
 

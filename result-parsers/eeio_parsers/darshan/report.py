@@ -17,7 +17,7 @@ from eeio.errors import EeioError, ToolOutputError
 from eeio.traces import darshan
 from eeio.units.quantities import DURATION
 from eeio_parsers.format import Format
-from eeio_parsers.found import FoundPhase, FoundReport, none_found, number, utc
+from eeio_parsers.found import FoundPhase, FoundReport, first_group, none_found, number, utc
 from eeio_parsers.rules import Rules
 
 MAGIC = (6567223).to_bytes(8, "little"), (6567223).to_bytes(8, "big")
@@ -94,7 +94,7 @@ def read_text(text: str) -> Iterator[FoundReport]:
     notes = []
     for module in dict.fromkeys(incomplete):
         notes.append(f"{module}: incomplete: Darshan had no memory for all files")
-    yield FoundReport(tuple(phases), version[1] if version else None, notes=tuple(notes))
+    yield FoundReport(tuple(phases), first_group(version), notes=tuple(notes))
 
 
 def _records(text: str) -> Iterator[_Record]:

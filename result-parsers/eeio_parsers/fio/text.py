@@ -19,6 +19,7 @@ from eeio_parsers.found import (
     complete,
     count,
     figure,
+    first_group,
     groups,
     local_date,
     none_found,
@@ -217,7 +218,7 @@ def _text_report(text: str, headers: list[dict[str, str]]) -> FoundReport:
     is_only_group = len({entry["group"] for entry in every}) == 1
     of_groups = tuple(_with_start(phase, is_only_group) for phase in of_groups)
     version = re.match(r"fio-(\S{1,300})", text)
-    return FoundReport(of_groups, version[1] if version else None, notes=stopped(text))
+    return FoundReport(of_groups, first_group(version), notes=stopped(text))
 
 
 def _blocks(

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from eeio_parsers.format import Format
-from eeio_parsers.found import FoundPhase, FoundReport, figure, none_found
+from eeio_parsers.found import FoundPhase, FoundReport, figure, first_group, none_found
 from eeio_parsers.io500.run import RESULT
 from eeio_parsers.rules import FoundFile, Rules
 
@@ -54,7 +54,7 @@ def read_io500(text: str) -> Iterator[FoundReport]:
         notes = [f"IO500 measured these phases without a score: {names}"]
     if _SCORE.search(text) is None:
         notes.append("IO500 printed no score: it did not reach its end, or lines are missing")
-    yield FoundReport(tuple(phases), version[1] if version else None, notes=tuple(notes))
+    yield FoundReport(tuple(phases), first_group(version), notes=tuple(notes))
 
 
 _SCORE = re.compile(r"\[SCORE[^\]\n]{0,40}\]|\btot(?:al)?[ _]score\b", re.I)

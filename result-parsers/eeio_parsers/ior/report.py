@@ -18,6 +18,7 @@ from eeio_parsers.found import (
     complete,
     count,
     figure,
+    first_group,
     json_of,
     local_date,
     none_found,
@@ -68,7 +69,7 @@ def _run(part: str, tables: Sequence[re.Match[str]]) -> Iterator[FoundReport]:
         raise none_found("IOR", f"it stopped: {error[1].partition(', MPI')[0]}")
     if not tables and (means := tuple(_means(part))):
         note = "means of the repetitions: IOR 2.10 prints no others"
-        yield FoundReport(means, version, host[1] if host else None, (note,))
+        yield FoundReport(means, version, first_group(host), (note,))
         return
     if not tables:
         raise none_found("IOR", "no table of results: it was ended before its first one")
@@ -82,7 +83,7 @@ def _run(part: str, tables: Sequence[re.Match[str]]) -> Iterator[FoundReport]:
         if len(tables) == len(phases) == 1 and phases[0].started_utc:
             within_s = _starts_within_s(phases[0], part)
             phases = (replace(phases[0], starts_within_s=within_s),)
-        reports.append(FoundReport(phases, version, host[1] if host else None))
+        reports.append(FoundReport(phases, version, first_group(host)))
     if not reports:
         raise none_found("IOR", "its table of results has no row")
     yield from reports

@@ -11,6 +11,7 @@ from eeio_parsers.found import (
     FoundPhase,
     FoundReport,
     figure,
+    first_group,
     none_found,
 )
 from eeio_parsers.iozone import table
@@ -64,7 +65,7 @@ def read_text(text: str) -> Iterator[FoundReport]:
         last = part.rpartition("\n")[2]
         if "iozone test complete" not in part and re.search(r"^[\d\s]+$|Children", last):
             raise none_found("IOzone", "cut off in its last line")
-        yield FoundReport(tuple(phases), version[1] if version else None, begins_at=begin)
+        yield FoundReport(tuple(phases), first_group(version), begins_at=begin)
 
 
 def _is_direct(part: str, command: Sequence[str]) -> bool | None:

@@ -8,6 +8,7 @@ from eeio_parsers.found import (
     FoundPhase,
     FoundReport,
     figure,
+    first_group,
     none_found,
 )
 from eeio_parsers.rules import FoundFile, Rules
@@ -66,7 +67,7 @@ def read_text(text: str) -> Iterator[FoundReport]:
     host = None
     if len(names) > 1:
         host = names[1]
-    yield FoundReport(tuple(phases), version[1] if version else None, host)
+    yield FoundReport(tuple(phases), first_group(version), host)
 
 
 SUMMARY = re.compile(r"^\s{0,99}L M B E N C H\s{1,9}(\d) ?\. ?(\d)\s{1,9}S U M M A R Y", re.M)

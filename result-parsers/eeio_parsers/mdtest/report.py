@@ -6,7 +6,16 @@ from dataclasses import replace
 
 from eeio.errors import ToolOutputError
 from eeio_parsers.format import Format
-from eeio_parsers.found import FoundPhase, FoundReport, complete, count, figure, none_found, parts
+from eeio_parsers.found import (
+    FoundPhase,
+    FoundReport,
+    complete,
+    count,
+    figure,
+    first_group,
+    none_found,
+    parts,
+)
 from eeio_parsers.rules import Rules
 
 _LAUNCHED = r"mdtest-(\S{1,300}) was launched"
@@ -87,7 +96,7 @@ def _run(part: str) -> FoundReport:
     )
     if not phases:
         raise none_found("mdtest", "no operation has a rate")
-    return FoundReport(phases, launch[1] if launch else None)
+    return FoundReport(phases, first_group(launch))
 
 
 def _started(part: str) -> str | None:

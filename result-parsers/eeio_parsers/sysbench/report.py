@@ -10,6 +10,7 @@ from eeio_parsers.found import (
     FoundPhase,
     FoundReport,
     figure,
+    first_group,
     none_found,
     size,
 )
@@ -49,7 +50,7 @@ def read_text(text: str) -> Iterator[FoundReport]:
         part = text[start:end]
         if phases := tuple(_phases(part)):
             version = TEXT.match(part)
-            reports.append(FoundReport(phases, version[1] if version else None))
+            reports.append(FoundReport(phases, first_group(version)))
             places.append(start)
         elif "Extra file open flags" in part and "Threads started" in part:
             cut_off += 1

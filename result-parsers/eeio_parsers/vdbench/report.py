@@ -13,6 +13,7 @@ from eeio_parsers.found import (
     FoundPhase,
     FoundReport,
     figure,
+    first_group,
     none_found,
     number,
 )
@@ -96,7 +97,7 @@ def read_text(text: str) -> Iterator[FoundReport]:
             phases.append(_phase(name or f"run {index}", index, rates, rest, started))
     if not phases:
         raise none_found("vdbench", "no line `avg_`: it was ended before its first run was done")
-    yield FoundReport(tuple(phases), version[1] if version else None)
+    yield FoundReport(tuple(phases), first_group(version))
 
 
 _Rates = tuple[float, float, float, float]

@@ -134,14 +134,15 @@ def power_during(campaign: Campaign) -> dict[tuple[str, str, str], float]:
 
 
 def _power_during(campaign: Campaign) -> tuple[tuple[Key, float], ...]:
-    found: dict[tuple[str, str, str], list[float]] = {}
+    powers_w: dict[tuple[str, str, str], list[float]] = {}
     for run in campaign.runs:
-        for phase in () if run.validity else run.phases:
-            for reading in () if phase.validity else energy_of(phase):
+        for phase in run.phases:
+            if run.validity or phase.validity:
+                continue
+            for reading in energy_of(phase):
                 if reading.valid and reading.power_w is not None:
-                    key = reading.key
-                    found.setdefault(key, []).append(reading.power_w)
-    return tuple((key, statistics.fmean(values)) for key, values in found.items())
+                    powers_w.setdefault(reading.key, []).append(reading.power_w)
+    return tuple((key, statistics.fmean(values)) for key, values in powers_w.items())
 
 
 def _sort_key(row: Row) -> tuple[Any, ...]:
@@ -177,24 +178,35 @@ def _missing_row(
     campaign: Campaign, level: Level, experiment: Experiment | None, reason: str
 ) -> Row:
     why = f"not measured: {reason}"
-    return Row(
+    row = Row(
         campaign=campaign.name,
         preset=campaign.preset,
         level=level,
         experiment=experiment,
         phase=None,
-        operation=experiment.operation if experiment else None,
-        spatiality=experiment.spatiality if experiment else None,
-        request_size_bytes=experiment.request_size_bytes if experiment else None,
-        cache=experiment.cache if experiment else CacheLayers(),
+        operation=None,
+        spatiality=None,
+        request_size_bytes=None,
+        cache=CacheLayers(),
         n=0,
         invalid_runs=0,
         figures=_none(why),
-        flush=flush_of(experiment, experiment.operation) if experiment else None,
+        flush=None,
         spatiality_seen=Missing(why),
         journal=Missing(why),
-        details=campaign.details[experiment.id] if experiment else (),
+        details=(),
         drive=_drive(campaign),
+    )
+    if experiment is None:
+        return row
+    return replace(
+        row,
+        operation=experiment.operation,
+        spatiality=experiment.spatiality,
+        request_size_bytes=experiment.request_size_bytes,
+        cache=experiment.cache,
+        flush=flush_of(experiment, experiment.operation),
+        details=campaign.details[experiment.id],
     )
 
 

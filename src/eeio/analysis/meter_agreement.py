@@ -77,15 +77,18 @@ def _agreement(campaign: Campaign) -> Agreement:
     windows = [_by_key(readings, known) for readings in _windows(campaign)]
     of_key = {key: [window for window in windows if key in window] for key in known}
     means = {key: _mean(key, of_key[key]) for key in known}
+
+    def mean_over(key: Key, shared: Sequence[Mapping[Key, EnergyReading]]) -> Mean:
+        if len(of_key[key]) > len(shared):
+            return _mean(key, shared)
+        return means[key]
+
     messages: dict[str, tuple[Key, ...]] = {}
     for group in _groups(list(known)):
         shared = [window for window in windows if window.keys() >= set(group)]
         if len(shared) < LEAST_WINDOWS or (len(group) > 2 and messages):
             continue
-        compared = []
-        for key in group:
-            compared.append(_mean(key, shared) if len(of_key[key]) > len(shared) else means[key])
-        for readings, message in contradictions(compared):
+        for readings, message in contradictions([mean_over(key, shared) for key in group]):
             text = f"over {len(shared)} windows of the campaign: {message}"
             messages.setdefault(text, tuple(mean.key for mean in readings))
     contradicting = tuple((keys, message) for message, keys in messages.items())
@@ -103,8 +106,9 @@ def _groups(keys: Sequence[Key]) -> list[Sequence[Key]]:
 def _windows(campaign: Campaign) -> Iterable[Iterable[EnergyReading]]:
     yield campaign.idle
     for run in campaign.runs:
-        for phase in () if run.validity else run.phases:
-            yield () if phase.validity else energy_of(phase)
+        if not run.validity:
+            for phase in run.phases:
+                yield () if phase.validity else energy_of(phase)
 
 
 def _by_key(readings: Iterable[EnergyReading], known: dict[Key, Key]) -> dict[Key, EnergyReading]:

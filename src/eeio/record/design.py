@@ -258,12 +258,19 @@ class PlannedExperiment:
             "file_bytes": self.file_bytes,
             "variant": self.variant,
             "frequency_hz": self.frequency_hz,
-            **({} if self.pilot is None else {"pilot": self.pilot}),
-            **({} if self.sized is None else {"sized": self.sized}),
-            **({} if self.cut_from is None else {"cut_from": self.cut_from}),
-            **({} if self.smt is None else {"smt": self.smt}),
-            **({} if self.turbo is None else {"turbo": self.turbo}),
+            **_known(
+                pilot=self.pilot,
+                sized=self.sized,
+                cut_from=self.cut_from,
+                smt=self.smt,
+                turbo=self.turbo,
+            ),
         }
+
+
+def _known(**values: object) -> dict[str, object]:
+    """Those that are not None."""
+    return {name: value for name, value in values.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -375,8 +382,7 @@ class Design:
             ],
             "remarks": list(self.remarks),
             **({} if adaptive is None else rounds),
-            **({} if self.ended is None else {"ended": self.ended}),
-            **({"wear": list(map(asdict, self.wear))} if self.wear else {}),
+            **_known(ended=self.ended, wear=list(map(asdict, self.wear)) or None),
         }
 
     @classmethod

@@ -161,8 +161,10 @@ def _line(
     price = prices.get(drive)
     reason = _why_not_ranked(bundle, row, figures)
     efficiency = None
+    domain, meter = "none", ""
     if figures is not None:
         efficiency = figures["efficiency_bytes_per_j"]
+        domain, meter = figures.power_domain, figures.meter
     assert row.experiment is not None
     size = None
     if row.request_size_bytes is not None:
@@ -174,7 +176,7 @@ def _line(
     load = load_of(dict(row.experiment.arguments))
     cells = [column.cell(row, figures) for column in shown]
     if prices:
-        cells.append(Cell("–" if price is None else page_number(price)))
+        cells.append(_price_cell(price))
     return _Line(
         name=f"{row.tool_label} {row.io_label}",
         more=", ".join(filter(None, (load, size, cache, flush))),
@@ -183,9 +185,9 @@ def _line(
         values={
             "drive": drive,
             "level": row.level,
-            "domain": "none" if figures is None else figures.power_domain,
+            "domain": domain,
             "bundle": bundle.name,
-            "meter": "" if figures is None else figures.meter,
+            "meter": meter,
             "price": "" if price is None else repr(price),
             "publishable": "no" if bundle.why_not else "yes",
         },
@@ -194,6 +196,12 @@ def _line(
         group=_group(figures, reason),
         efficiency=0.0 if efficiency is None else efficiency.median,
     )
+
+
+def _price_cell(price: float | None) -> Cell:
+    if price is None:
+        return Cell("–")
+    return Cell(page_number(price))
 
 
 def _why_not_ranked(bundle: Bundle, row: Row, figures: DomainFigures | None) -> str | None:
