@@ -130,9 +130,9 @@ def find_offset(
     if len(times_s) < 3 or len(pulses) < 2:
         raise PowerError("three readings and two pulses are needed at least")
     energy = Energy(times_s, power_w)
-    coarse = [
-        k * COARSE_S for k in range(-round(search_s / COARSE_S), round(search_s / COARSE_S) + 1)
-    ]
+    coarse = []
+    for k in range(-round(search_s / COARSE_S), round(search_s / COARSE_S) + 1):
+        coarse.append(k * COARSE_S)
     rough_s = max(coarse, key=lambda d: energy.contrast_w(pulses, d))
     fine = [rough_s + k * FINE_S for k in range(-20, 21)]
     best_s = max(fine, key=lambda d: energy.contrast_w(pulses, d))
@@ -171,9 +171,9 @@ class Energy:
     def __init__(self, times_s: Sequence[float], power_w: Sequence[float]) -> None:
         self.times_s = times_s
         self.power_w = power_w
-        steps = [
-            power_w[k] * (times_s[k] - times_s[k - 1]) if k else 0.0 for k in range(len(times_s))
-        ]
+        steps = []
+        for k in range(len(times_s)):
+            steps.append(power_w[k] * (times_s[k] - times_s[k - 1]) if k else 0.0)
         self._sum_j = list(accumulate(steps))
 
     def until_j(self, time_s: float) -> float:

@@ -90,12 +90,12 @@ class Calibration:
         """Why it does not change a reading of this mean power, W; None if it does."""
         margin_w = MARGIN * (self.most_w - self.least_w)
         low_w, high_w = self.least_w - margin_w, self.most_w + margin_w
-        why = self.unusable
-        if why is None and not low_w <= power_w <= high_w:
-            why = f"the power is outside its range from {low_w:.3g} W to {high_w:.3g} W"
-        if why is None:
+        reason = self.unusable
+        if reason is None and not low_w <= power_w <= high_w:
+            reason = f"the power is outside its range from {low_w:.3g} W to {high_w:.3g} W"
+        if reason is None:
             return None
-        return f"not calibrated: {why} (against {self.reference} on {self.date})"
+        return f"not calibrated: {reason} (against {self.reference} on {self.date})"
 
     def power_w(self, power_w: float) -> float:
         """The calibrated power, W."""
@@ -108,17 +108,21 @@ class Calibration:
 
 def of_domain(calibrations: Sequence[Calibration], domain: str) -> Calibration | None:
     """The one of that domain."""
-    return next((found for found in calibrations if found.domain == domain), None)
+    for calibration in calibrations:
+        if calibration.domain == domain:
+            return calibration
+    return None
 
 
 def of_meter(meter: Meter) -> tuple[Calibration, ...]:
     """Those of an open meter on this machine. Raises PowerError."""
     return tuple(
-        found if found.spec == meter.spec or found.unusable is not None
+        found
+        if found.spec == meter.spec or found.unusable is not None
         else replace(found, unusable=f"it is of {found.spec}, and this meter is {meter.spec}")
         for found in stored()
         if found.meter == meter.name
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True)
@@ -161,10 +165,13 @@ def stored() -> list[Calibration]:
     """All of this machine. Raises PowerError for a damaged file."""
     kernel = platform.release()
     return [
-        found if found.kernel == kernel
-        else replace(found, unusable=f"it was made with kernel {found.kernel}, this is {kernel}")
-        for found in load(path()).get(_machine(), File()).calibrations
-    ]  # fmt: skip
+        calibration
+        if calibration.kernel == kernel
+        else replace(
+            calibration, unusable=f"it was made with kernel {calibration.kernel}, this is {kernel}"
+        )
+        for calibration in load(path()).get(_machine(), File()).calibrations
+    ]
 
 
 def stored_delays() -> Mapping[str, Delay]:
@@ -194,11 +201,11 @@ def forget(meter: str) -> int:
     many. Raises PowerError."""
     every, machine = load(path()), _machine()
     before = every.get(machine, File())
-    left = tuple(found for found in before.calibrations if found.meter != meter)
-    delays = {
-        spec: known for spec, known in before.delays.items()
-        if meter not in (spec, parse_spec(spec)[0])
-    }  # fmt: skip
+    left = tuple(calibration for calibration in before.calibrations if calibration.meter != meter)
+    delays = {}
+    for spec, known in before.delays.items():
+        if meter not in (spec, parse_spec(spec)[0]):
+            delays[spec] = known
     removed = len(before.calibrations) + len(before.delays) - len(left) - len(delays)
     if removed:
         _save({**every, machine: File(left, delays)})
@@ -268,7 +275,7 @@ def _save(machines: Mapping[str, File]) -> None:
     body = {
         "schema_version": SCHEMA_VERSION,
         "machines": {
-            name: [asdict(each) for each in known.calibrations] for name, known in machines.items()
+            name: list(map(asdict, known.calibrations)) for name, known in machines.items()
         },
         "delays": {
             name: {spec: asdict(each) for spec, each in known.delays.items()}

@@ -44,10 +44,17 @@ SENTINELS = frozenset(
 MOST_DAMAGED = 0.05
 DELIMITERS = {"semicolon": ";", "tab": "\t", "comma": ",", "bar": "|", "space": " "}
 UNITS: Mapping[str, float] = {
-    "power_w": 1.0, "power_mw": 1e-3, "power_kw": 1e3,
-    "energy_j": 1.0, "energy_wh": 3600.0, "energy_kwh": 3.6e6,
-    "voltage_v": 1.0, "voltage_mv": 1e-3, "current_a": 1.0, "current_ma": 1e-3,
-}  # fmt: skip
+    "power_w": 1.0,
+    "power_mw": 1e-3,
+    "power_kw": 1e3,
+    "energy_j": 1.0,
+    "energy_wh": 3600.0,
+    "energy_kwh": 3.6e6,
+    "voltage_v": 1.0,
+    "voltage_mv": 1e-3,
+    "current_a": 1.0,
+    "current_ma": 1e-3,
+}
 TIME_KEYS = ("time", "date", "seconds")
 # Of Python's encodings those that are none of files; they take quadratic time, too.
 _NO_ENCODINGS = frozenset(
@@ -63,10 +70,33 @@ _HEADER_UNIT = re.compile(
 _HEADER_WORD = re.compile(r"[a-zµμ]+", re.I)
 _OTHER_UNITS = frozenset(
     (
-        "kw", "mw", "dw", "cw", "uw", "µw", "μw", "gw", "wh", "kwh", "mwh", "kj", "mj", "va", "kva",
-        "mva", "var", "kvar", "mvar", "btu", "ma", "ka", "mv", "kv", "dbm",
+        "kw",
+        "mw",
+        "dw",
+        "cw",
+        "uw",
+        "µw",
+        "μw",
+        "gw",
+        "wh",
+        "kwh",
+        "mwh",
+        "kj",
+        "mj",
+        "va",
+        "kva",
+        "mva",
+        "var",
+        "kvar",
+        "mvar",
+        "btu",
+        "ma",
+        "ka",
+        "mv",
+        "kv",
+        "dbm",
     )
-)  # fmt: skip
+)
 _OTHER_POWERS = frozenset(("apparent", "reactive", "factor"))
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
 
@@ -126,7 +156,9 @@ def parse_map(text: str) -> tuple[tuple[str, str], ...]:
 
 def quantity_of(columns: Sequence[tuple[str, str]]) -> Quantity:
     """Whether the mapped columns give power or a counter."""
-    return "energy_j" if any(key.startswith("energy") for key, _ in columns) else "power_w"
+    if any(key.startswith("energy") for key, _ in columns):
+        return "energy_j"
+    return "power_w"
 
 
 def decode(data: bytes, encoding: str | None) -> str:
@@ -250,8 +282,12 @@ class _RowReader:
                 product *= part
             else:
                 total += part
-        value = product if is_product else total
-        possible = COUNTER_SAMPLE if self._counter else POWER_SAMPLE
+        value = total
+        if is_product:
+            value = product
+        possible = POWER_SAMPLE
+        if self._counter:
+            possible = COUNTER_SAMPLE
         if math.isnan(value) or possible.contains(value):
             return value
         self.damaged += 1
@@ -262,17 +298,23 @@ class _RowReader:
         self.cells += 1
         if text.lower() in SENTINELS:
             return math.nan
-        plain = text.replace(",", ".") if self._decimal_comma else text
+        plain = text
+        if self._decimal_comma:
+            plain = text.replace(",", ".")
         if len(plain) > MOST_DIGITS or not _NUMBER.fullmatch(plain):
             self.damaged += 1
             self.damaged_example = self.damaged_example or f"'{text:.60}' in line {number}"
             return math.nan
         value = float(plain)
-        return math.nan if abs(value) >= SENTINEL else value
+        if abs(value) >= SENTINEL:
+            return math.nan
+        return value
 
     def _time(self, text: str, before_s: float) -> float:
         """Unix s. Raises ValueError."""
-        plain = text.replace(",", ".") if self._decimal_comma else text
+        plain = text
+        if self._decimal_comma:
+            plain = text.replace(",", ".")
         if any(key == "seconds" for key, _ in self._column_indices):
             if not math.isfinite(float(plain)):
                 raise ValueError("not a number of seconds")
@@ -281,7 +323,9 @@ class _RowReader:
             seconds = float(plain)
             if seconds < 1e9:
                 raise ValueError("a small number: map it as seconds:, with start=")
-            return seconds / 1e3 if seconds > 1e11 else seconds
+            if seconds > 1e11:
+                return seconds / 1e3
+            return seconds
         if self._layout.time_format is None:
             moment = datetime.fromisoformat(plain.replace("/", "-"))
         else:
@@ -295,7 +339,9 @@ class _RowReader:
             return first_s
         # The repeated hour in autumn: its second occurrence.
         second_s = moment.replace(tzinfo=self._layout.zone, fold=1).timestamp()
-        return second_s if second_s >= before_s else first_s
+        if second_s >= before_s:
+            return second_s
+        return first_s
 
 
 def zone_of(text: str) -> tzinfo:
@@ -386,14 +432,20 @@ def _check_units(cells: Sequence[str], places: Sequence[tuple[str, int]]) -> Non
 
 def _other_unit(header: str) -> str | None:
     """A unit among the words of a header: `Power_kW_x`."""
-    words = _HEADER_WORD.findall(header)
-    return next((word for word in words if word.lower() in _OTHER_UNITS), None)
+    words: list[str] = _HEADER_WORD.findall(header)
+    for word in words:
+        if word.lower() in _OTHER_UNITS:
+            return word
+    return None
 
 
 def _other_power(header: str) -> str | None:
     """A word of a header for another quantity than real power."""
-    words = _HEADER_WORD.findall(header)
-    return next((word for word in words if word.lower() in _OTHER_POWERS), None)
+    words: list[str] = _HEADER_WORD.findall(header)
+    for word in words:
+        if word.lower() in _OTHER_POWERS:
+            return word
+    return None
 
 
 def _check_width(header: Sequence[str], rows: Sequence[tuple[int, Sequence[str]]]) -> None:
@@ -401,7 +453,7 @@ def _check_width(header: Sequence[str], rows: Sequence[tuple[int, Sequence[str]]
     width = max(k for k, cell in enumerate(header, start=1) if cell.strip())
     for number, cells in rows:
         more = [cell.strip() for cell in cells[width:]]
-        if any(_NUMBER.fullmatch(cell) for cell in more):
+        if any(map(_NUMBER.fullmatch, more)):
             raise PowerError(
                 f"line {number}: {len(cells)} cells under a header of {width}; if numbers have a "
                 "decimal comma, log them between semicolons; if not, name the columns by #1, #2"
@@ -411,13 +463,12 @@ def _check_width(header: Sequence[str], rows: Sequence[tuple[int, Sequence[str]]
 def _has_decimal_comma(
     rows: Sequence[tuple[int, Sequence[str]]], places: Sequence[tuple[str, int]]
 ) -> bool:
-    cells = [
-        row[k].strip()
-        for _, row in rows[:200]
-        for key, k in places
-        if key in UNITS and k < len(row)
-    ]
-    with_comma = [cell for cell in cells if _COMMA_NUMBER.fullmatch(cell)]
+    cells = []
+    for _, row in rows[:200]:
+        for key, k in places:
+            if key in UNITS and k < len(row):
+                cells.append(row[k].strip())
+    with_comma = list(filter(_COMMA_NUMBER.fullmatch, cells))
     if not with_comma or any("." in cell for cell in cells):
         return False
     if len(with_comma) == len(cells) and all(map(_THOUSANDS.fullmatch, cells)):

@@ -61,7 +61,9 @@ class Delay:
         """Such as `0.5 ± 0.1 s late, mean of 1 s (user)`."""
         lag = _with_limit(self.lag_s, self.lag_within_s)
         mean = _with_limit(self.averages_s, self.averages_within_s)
-        averages = f"mean of {mean}" if self.averages_s or self.averages_within_s else "no mean"
+        averages = "no mean"
+        if self.averages_s or self.averages_within_s:
+            averages = f"mean of {mean}"
         return f"{lag} late, {averages} ({self.source})"
 
     def shift_s(self, hold_s: float | None) -> float:
@@ -78,7 +80,9 @@ class Delay:
 
 
 def _with_limit(value_s: float, within_s: float) -> str:
-    return f"{value_s:g} ± {within_s:g} s" if within_s else f"{value_s:g} s"
+    if within_s:
+        return f"{value_s:g} ± {within_s:g} s"
+    return f"{value_s:g} s"
 
 
 def stated(
@@ -162,7 +166,9 @@ def delay_error_j(
     `missing_s`: how much less it was shifted than the delay requires, as there are no later
     readings.
     """
-    every_w = [power_w for edge in near for power_w in edge.watts]
+    every_w: list[float] = []
+    for edge in near:
+        every_w.extend(edge.watts)
     if not every_w:
         return 0.0
     longest_s = delay.averages_s + delay.averages_within_s

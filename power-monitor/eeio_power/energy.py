@@ -50,7 +50,7 @@ import statistics
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import compress
+from itertools import chain, compress
 from operator import mul, ne, sub
 
 from eeio.record.contradictions import INSIDE
@@ -68,7 +68,7 @@ from eeio_power.false_readings import (
     step_doubts,
 )
 from eeio_power.meters import Channel, contents_of
-from eeio_power.reading import Domain, EnergyReading, Kind
+from eeio_power.reading import Contents, Domain, EnergyReading, Kind
 from eeio_power.window_readings import (
     LATE_PERIODS,
     STILL_PERIODS,
@@ -137,14 +137,10 @@ def channel_energy(
     some readings from long before the window.
     """
     window_s = end_s - start_s
-    if not start_s < end_s or not math.isfinite(window_s):
-        return _invalid(channel, 0, f"the window from {start_s} s to {end_s} s has no length")
-    if window_s > DURATION.most:
-        days = DURATION.most / 86400
-        return _invalid(channel, 0, f"a window of more than {days:.0f} days")
+    if (problem := _window_problem(start_s, end_s)) is not None:
+        return _invalid(channel, 0, problem)
     late_s = shift_s(channel, period_s)
-    # A log may end with the window.
-    missing_s = max(0.0, late_s - max(0.0, times_s[-1] - end_s)) if times_s else 0.0
+    missing_s = _missing_s(times_s, end_s, late_s)
     start_s, end_s = start_s + late_s - missing_s, end_s + late_s - missing_s
     if missing_s > MOST_MISSING * window_s:
         return _invalid(
@@ -157,31 +153,23 @@ def channel_energy(
     samples = readings.inside(start_s, end_s)
     if samples == 0:
         failed = bisect_right(times_s, end_s) - bisect_right(times_s, start_s)
-        return _invalid(
-            channel,
-            0,
-            f"{channel.name}: no reading in the window of {window_s:.3f} s"
-            + (f": {failed} reads failed" if failed else "")
-            + (f"; it has one each {native_period_s:g} s" if native_period_s > window_s else ""),
-            *(doubt.reason for doubt in readings.doubts),
-            # A read that waits for a silent meter fails once for several readings.
-            lost=max(failed, int(window_s / period_s)),
-        )
+        reason = _no_reading(channel, window_s, native_period_s, failed)
+        # A read that waits for a silent meter fails once for several readings.
+        lost = max(failed, int(window_s / period_s))
+        return _invalid(channel, 0, reason, *(d.reason for d in readings.doubts), lost=lost)
     if channel.quantity == "energy_j" and len(readings.values) == 1:
         reason = f"{channel.name}: one counter reading only; energy needs two"
         return _invalid(channel, samples, reason)
     stretches = stretches_around(channel, readings, period_s, native_period_s, start_s, end_s)
     touching = stretches.touching(start_s, end_s)
     first, last = touching[0], touching[-1]
-    powers_w = stretches.powers_w[first : last + 1]
     lengths_s = list(
         map(sub, stretches.ends_s[first : last + 1], stretches.starts_s[first : last + 1])
     )
     inside_s = lengths_s.copy()
     for k in (first, last):
         inside_s[k - first] = stretches.inside_s(k, start_s, end_s)
-    energy_j = math.fsum(map(mul, powers_w, inside_s))
-    longest_s = max(lengths_s)
+    energy_j = math.fsum(map(mul, stretches.powers_w[first : last + 1], inside_s))
     late_s = LATE_PERIODS * period_s
     late = list(compress(range(first, last + 1), map(late_s.__lt__, lengths_s)))
     reasons = (
@@ -189,31 +177,17 @@ def channel_energy(
         *gap_reasons(channel, stretches, late, period_s, start_s, end_s),
         *_still_reasons(channel, energy_j, native_period_s, stretches, touching),
     )
-    if channel.quantity == "energy_j":
-        quantisation_j, gaps_j = channel.resolution, 0.0
-    else:
-        # Below zero there is no power: the sensor is off by any part of its noise.
-        is_below = readings.least < 0.0 and min(powers_w) < 0.0
-        unsure_w = -possible_w(channel)[0] if is_below else channel.resolution / 2.0
-        quantisation_j = unsure_w * window_s
-        repeated = 0
-        if 0.0 < channel.resolution <= FINE_SHARE * readings.least:
-            before_w = stretches.last_powers_w[first : last + 1]
-            changes = list(compress(range(len(powers_w)), map(ne, powers_w, before_w)))
-            repeated = list(map(sub, changes[1:], changes)).count(2)
+    quantisation_j, gaps_j = channel.resolution, 0.0
+    if channel.quantity == "power_w":
+        powers_w = stretches.powers_w[first : last + 1]
+        quantisation_j = window_s * _quantum_w(channel, readings, powers_w)
+        repeated = _repeated_count(channel, readings, stretches, touching)
         spread_w = 0.0
         if late or repeated:
             spread_w = _spread_w(channel, readings, times_s, values, start_s, end_s)
+        averaged_s = _averaged_s(channel, native_period_s)
         gaps_j = math.hypot(
-            _gaps_error_j(
-                stretches,
-                touching,
-                late,
-                spread_w,
-                _averaged_s(channel, native_period_s),
-                start_s,
-                end_s,
-            ),
+            _gaps_error_j(stretches, touching, late, spread_w, averaged_s, start_s, end_s),
             math.sqrt(repeated) * spread_w * native_period_s,
         )
     observed_s = math.fsum(inside_s) - unseen_time_s(
@@ -226,7 +200,7 @@ def channel_energy(
         delay_j = delay_error_j(channel.delay, near, hold_s, window_s, missing_s)
         if channel.quantity == "power_w":
             delay_j = math.hypot(delay_j, channel.delay.hidden_s * energy_j / window_s)
-    found = ChannelEnergy(
+    energy = ChannelEnergy(
         channel=channel.name,
         energy_j=None if reasons else energy_j,
         accuracy_j=channel.accuracy_relative * abs(energy_j),
@@ -236,7 +210,7 @@ def channel_energy(
         delay_j=delay_j,
         unsure_j=stretches.unsure_j,
         coverage=min(1.0, max(0.0, observed_s) / window_s),
-        largest_gap_s=longest_s,
+        largest_gap_s=max(lengths_s),
         samples=samples,
         lost=sum(lost_readings(stretches, k, period_s, start_s, end_s) for k in {*late, last}),
         reasons=reasons,
@@ -250,15 +224,61 @@ def channel_energy(
         *false_readings(channel, readings, stretches, touching, native_period_s, earlier),
         *_long_mean(channel, window_s),
     )
-    return _doubted(found, doubts) if doubts else found
+    return _doubted(energy, doubts)
+
+
+def _quantum_w(channel: Channel, readings: Readings, powers_w: Sequence[float]) -> float:
+    """What a reading may be off by, W, besides the meter's accuracy."""
+    if readings.least < 0.0 and min(powers_w) < 0.0:
+        # Below zero there is no power: the sensor is off by any part of its noise.
+        return -possible_w(channel)[0]
+    return channel.resolution / 2.0
+
+
+def _repeated_count(
+    channel: Channel, readings: Readings, stretches: Stretches, touching: range
+) -> int:
+    """How many readings of a fine meter repeat the one before between two that changed."""
+    if not 0.0 < channel.resolution <= FINE_SHARE * readings.least:
+        return 0
+    powers_w = stretches.powers_w[touching.start : touching.stop]
+    before_w = stretches.last_powers_w[touching.start : touching.stop]
+    changes = list(compress(range(len(powers_w)), map(ne, powers_w, before_w)))
+    return list(map(sub, changes[1:], changes)).count(2)
+
+
+def _window_problem(start_s: float, end_s: float) -> str | None:
+    if not start_s < end_s or not math.isfinite(end_s - start_s):
+        return f"the window from {start_s} s to {end_s} s has no length"
+    if end_s - start_s > DURATION.most:
+        return f"a window of more than {DURATION.most / 86400:.0f} days"
+    return None
+
+
+def _missing_s(times_s: Sequence[float], end_s: float, late_s: float) -> float:
+    """How long the readings that are `late_s` late are missing at the end of a window: a log may
+    end with it."""
+    if not times_s:
+        return 0.0
+    return max(0.0, late_s - max(0.0, times_s[-1] - end_s))
+
+
+def _no_reading(channel: Channel, window_s: float, native_period_s: float, failed: int) -> str:
+    """Why there is no energy; `failed` is the number of failed reads in the window."""
+    reason = f"{channel.name}: no reading in the window of {window_s:.3f} s"
+    if failed:
+        reason += f": {failed} reads failed"
+    if native_period_s > window_s:
+        reason += f"; it has one each {native_period_s:g} s"
+    return reason
 
 
 def combined_uncertainty_j(channels: Sequence[ChannelEnergy]) -> float:
     """Of channels that add up, J: accuracy and false readings linearly, all else as squares."""
     linear_j = sum(c.accuracy_j + c.unsure_j for c in channels)
-    independent = [
-        term for c in channels for term in (c.quantisation_j, c.edges_j, c.gaps_j, c.delay_j)
-    ]
+    independent: list[float] = []
+    for c in channels:
+        independent.extend((c.quantisation_j, c.edges_j, c.gaps_j, c.delay_j))
     return math.hypot(linear_j, *independent)
 
 
@@ -274,7 +294,9 @@ def wait_s(channel: Channel, period_s: float, native_period_s: float) -> float:
     and the next update of a counter."""
     if channel.delay is None:
         return 0.0
-    more_s = native_period_s if channel.quantity == "energy_j" else channel.delay.averages_s / 2.0
+    more_s = native_period_s
+    if channel.quantity != "energy_j":
+        more_s = channel.delay.averages_s / 2.0
     return shift_s(channel, period_s) + more_s
 
 
@@ -305,7 +327,7 @@ def _near_edges(
     """The powers around both edges of a shifted window."""
     assert channel.delay is not None
     least_w, most_w = possible_w(channel)
-    found = []
+    edges = []
     for low_s, high_s in edge_zones(channel.delay, hold_s, start_s, end_s):
         low = max(0, bisect_left(times_s, low_s) - 1)
         high = bisect_right(times_s, high_s) + 1
@@ -313,10 +335,10 @@ def _near_edges(
         if channel.quantity == "energy_j":
             near = _counter_powers(near, hold_s)
         is_possible = [least_w <= power_w <= most_w for power_w in near.watts]
-        found.append(
+        edges.append(
             Near(list(compress(near.times_s, is_possible)), list(compress(near.watts, is_possible)))
         )
-    return found
+    return edges
 
 
 def _counter_powers(counted: Near, least_s: float) -> Near:
@@ -352,7 +374,9 @@ def _delay_remarks(
     """Why a window is too short for the delay of its meter to be ranked, if it is."""
     if channel.delay is None or delay_j <= MOST_UNCERTAIN * abs(energy_j):
         return ()
-    share = f" by {delay_j / abs(energy_j):.0%}" if energy_j else ""
+    share = ""
+    if energy_j:
+        share = f" by {delay_j / abs(energy_j):.0%}"
     return (
         f"{channel.name}: readings are {channel.delay.text}, so the energy of this window of "
         f"{window_s:.3g} s is uncertain{share}. Measure longer, or "
@@ -509,37 +533,46 @@ def domain_energy(
     end_s: float,
 ) -> EnergyReading:
     """Add up the channels of one power domain. One invalid channel makes the sum invalid."""
-    reasons = tuple(dict.fromkeys(reason for c in channels for reason in c.reasons))
-    gaps = [c.largest_gap_s for c in channels if c.largest_gap_s is not None]
-    energies = [c.energy_j for c in channels if c.energy_j is not None]
-    energy_j = power_w = None
-    if not reasons and len(energies) == len(channels) > 0:
-        energy_j = math.fsum(energies)
+    reasons = _each_once(channel.reasons for channel in channels)
+    energy_j = _all_of(channel.energy_j for channel in channels)
+    power_w = uncertainty_j = None
+    if reasons or not channels:
+        energy_j = None
+    if energy_j is not None:
         power_w = energy_j / (end_s - start_s)
         if not MEAN_POWER.contains(power_w):
-            reasons = (MEAN_POWER.rejection(power_w, f"{meter} {domain}"),)
+            reasons = [MEAN_POWER.rejection(power_w, f"{meter} {domain}")]
             energy_j = power_w = None
-    valid = energy_j is not None
-    coverage = min((c.coverage for c in channels), default=0.0)
-    if valid and coverage < LEAST_COVERAGE:
-        reasons = (low_coverage(coverage),)
-    if valid:
-        reasons += tuple(remark for c in channels for remark in c.remarks)
+    coverage = min((channel.coverage for channel in channels), default=0.0)
+    doubts: list[str] = []
+    if energy_j is not None:
+        uncertainty_j = combined_uncertainty_j(channels)
+        if coverage < LEAST_COVERAGE:
+            reasons = [low_coverage(coverage)]
+        for channel in channels:
+            reasons += channel.remarks
+            doubts += channel.doubts
+    gaps = [c.largest_gap_s for c in channels if c.largest_gap_s is not None]
     reading = EnergyReading(
         domain=domain,
         meter=meter,
         kind=kind,
         power_w=power_w,
         energy_j=energy_j,
-        uncertainty_j=combined_uncertainty_j(channels) if valid else None,
+        uncertainty_j=uncertainty_j,
         coverage=coverage,
         largest_gap_s=max(gaps, default=None),
         samples=min((c.samples for c in channels), default=0),
         lost=max((c.lost for c in channels), default=0),
-        valid=valid,
-        reasons=reasons,
+        valid=energy_j is not None,
+        reasons=tuple(reasons),
     )
-    return doubted(reading, [doubt for c in channels for doubt in c.doubts] if valid else ())
+    return doubted(reading, doubts)
+
+
+def _each_once(texts: Iterable[Sequence[str]]) -> list[str]:
+    """Each text once."""
+    return list(dict.fromkeys(chain.from_iterable(texts)))
 
 
 def meter_energy(
@@ -579,27 +612,34 @@ def meter_energy(
     contents = contents_of(channels)
     readings = []
     for domain, parts in by_domain.items():
-        reading = domain_energy(meter, kind, domain, parts, start_s, end_s)
         counted = [c for c in channels if c.domain == domain and c.in_domain_total]
-        remarks = dict.fromkeys(c.remark for c in counted if c.remark)
-        reading = replace(
-            reading,
-            reasons=(*reading.reasons, *remarks),
-            includes=contents[domain].includes,
-            leaves_out=contents[domain].leaves_out,
-            rule=next((channel.rule for channel in counted if channel.rule), None),
-        )
-        reading = doubted(
-            reading,
-            [
-                *(c.doubt for c in counted if c.doubt),
-                *_part_doubts(reading, channels, energy_of),
-                *step_doubts(reading, channels, times_s, values, start_s, end_s),
-            ],
-        )
-        found = of_domain(calibrations, domain)
-        readings.append(_calibrated(reading, parts, found, end_s - start_s) if found else reading)
+        reading = domain_energy(meter, kind, domain, parts, start_s, end_s)
+        reading = _described(reading, counted, contents[domain])
+        doubts = [
+            *filter(None, (channel.doubt for channel in counted)),
+            *_part_doubts(reading, channels, energy_of),
+            *step_doubts(reading, channels, times_s, values, start_s, end_s),
+        ]
+        reading = doubted(reading, doubts)
+        if calibration := of_domain(calibrations, domain):
+            reading = _calibrated(reading, parts, calibration, end_s - start_s)
+        readings.append(reading)
     return readings
+
+
+def _described(
+    reading: EnergyReading, channels: Sequence[Channel], contents: Contents
+) -> EnergyReading:
+    """With what its channels measure, and their remarks."""
+    remarks = dict.fromkeys(filter(None, (channel.remark for channel in channels)))
+    rules = filter(None, (channel.rule for channel in channels))
+    return replace(
+        reading,
+        reasons=(*reading.reasons, *remarks),
+        includes=contents.includes,
+        leaves_out=contents.leaves_out,
+        rule=next(rules, None),
+    )
 
 
 def _calibrated(
@@ -615,19 +655,26 @@ def _calibrated(
         return replace(reading, reasons=(*reading.reasons, note))
     power_w, gain = calibration.power_w(reading.power_w), calibration.gain
     limit_j = calibration.limit_of_w(power_w) * window_s
-    scaled = [
-        replace(
-            c, accuracy_j=limit_j / len(channels), quantisation_j=gain * c.quantisation_j,
-            edges_j=gain * c.edges_j, gaps_j=gain * c.gaps_j, delay_j=gain * c.delay_j,
-            unsure_j=gain * c.unsure_j,
+    scaled = []
+    for c in channels:
+        scaled.append(
+            replace(
+                c,
+                accuracy_j=limit_j / len(channels),
+                quantisation_j=gain * c.quantisation_j,
+                edges_j=gain * c.edges_j,
+                gaps_j=gain * c.gaps_j,
+                delay_j=gain * c.delay_j,
+                unsure_j=gain * c.unsure_j,
+            )
         )
-        for c in channels
-    ]  # fmt: skip
     return replace(
-        reading, power_w=power_w, energy_j=power_w * window_s,
+        reading,
+        power_w=power_w,
+        energy_j=power_w * window_s,
         uncertainty_j=combined_uncertainty_j(scaled),
         reasons=(*reading.reasons, calibration.remark),
-    )  # fmt: skip
+    )
 
 
 def _part_doubts(
@@ -674,7 +721,9 @@ def _excess(
     limit_j = combined_uncertainty_j(parts) + (reading.uncertainty_j or 0.0)
     if math.fsum(energies) - reading.energy_j <= limit_j:
         return []
-    window_s = reading.energy_j / reading.power_w if reading.power_w else math.inf
+    window_s = math.inf
+    if reading.power_w:
+        window_s = reading.energy_j / reading.power_w
     names = " + ".join(channel.name for channel in channels)
     return [
         f"{names} {math.fsum(energies) / window_s:.1f} W is in {reading.domain} ({reading.meter}) "
@@ -739,24 +788,32 @@ def _sum(parts: Sequence[EnergyReading], lasted_s: Sequence[float]) -> EnergyRea
     complete_s = math.fsum(lasted_s)
     shares = zip(parts, lasted_s, strict=True)
     gaps = [part.largest_gap_s for part in parts if part.largest_gap_s is not None]
-    energy_j = _all_of(part.energy_j for part in parts)
-    valid = energy_j is not None and all(part.valid for part in parts)
+    energy_j = power_w = uncertainty_j = None
+    if all(part.valid for part in parts):
+        energy_j = _all_of(part.energy_j for part in parts)
+    if energy_j is not None:
+        power_w = energy_j / complete_s
+        uncertainty_j = _all_of(part.uncertainty_j for part in parts)
     return replace(
         parts[0],
-        power_w=energy_j / complete_s if valid and energy_j is not None else None,
-        energy_j=energy_j if valid else None,
-        uncertainty_j=_all_of(part.uncertainty_j for part in parts) if valid else None,
+        power_w=power_w,
+        energy_j=energy_j,
+        uncertainty_j=uncertainty_j,
         coverage=min(1.0, math.fsum(part.coverage * s for part, s in shares) / complete_s),
         largest_gap_s=max(gaps, default=None),
         samples=sum(part.samples for part in parts),
         lost=sum(part.lost for part in parts),
-        valid=valid,
-        reasons=tuple(dict.fromkeys(why for part in parts for why in part.reasons)),
+        valid=energy_j is not None,
+        reasons=tuple(_each_once(part.reasons for part in parts)),
         doubtful=any(part.doubtful for part in parts),
     )
 
 
 def _all_of(figures: Iterable[float | None]) -> float | None:
-    found = list(figures)
-    known = [figure for figure in found if figure is not None]
-    return math.fsum(known) if len(known) == len(found) else None
+    """Their sum; None if one of them is not known."""
+    known = []
+    for figure in figures:
+        if figure is None:
+            return None
+        known.append(figure)
+    return math.fsum(known)

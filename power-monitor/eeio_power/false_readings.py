@@ -45,8 +45,12 @@ BURST_FACTOR, BURST_PERIOD_S = 20.0, 0.5
 OUTLIER_READINGS, OUTLIER_REPEATED = 3, 6
 # A machine does not change its power by this factor, and does not go on so.
 UNIT_FACTOR = {
-    "system": 100.0, "module": 100.0, "package": 300.0, "dram": 300.0, "accelerator": 300.0,
-}  # fmt: skip
+    "system": 100.0,
+    "module": 100.0,
+    "package": 300.0,
+    "dram": 300.0,
+    "accelerator": 300.0,
+}
 UNIT_SHARE = 0.1
 EARLIER_READINGS = 32
 # Readings that were taken at different times are further apart.
@@ -89,10 +93,10 @@ def earlier_readings(
     """Some power readings of each channel, spread over all the time before a window."""
     until = bisect_right(times_s, before_s)
     step = max(1, until // EARLIER_READINGS)
-    return tuple(
-        column[:until:step] if channel.quantity == "power_w" else ()
-        for channel, column in zip(channels, columns, strict=True)
-    )
+    readings = []
+    for channel, column in zip(channels, columns, strict=True):
+        readings.append(column[:until:step] if channel.quantity == "power_w" else ())
+    return tuple(readings)
 
 
 def false_readings(
@@ -110,15 +114,19 @@ def false_readings(
     lengths_s = list(map(sub, stretches.ends_s[begin:end], stretches.starts_s[begin:end]))
     if min(lengths_s) <= SAME_TIME_S:
         same = sum(length_s <= SAME_TIME_S for length_s in lengths_s)
-        doubts.append(Doubt(
-            f"{channel.name}: {same + 1} readings have the same time: the clock stopped, or "
-            "they arrived out of order"
-        ))  # fmt: skip
+        doubts.append(
+            Doubt(
+                f"{channel.name}: {same + 1} readings have the same time: the clock stopped, or "
+                "they arrived out of order"
+            )
+        )
     if channel.quantity == "energy_j":
         return doubts
     floor_w = noise_w(channel.resolution)
     if readings.most > OUTLIER_FACTOR * max(readings.least, floor_w):
-        sure = OUTLIER_FACTOR if native_period_s >= BURST_PERIOD_S else BURST_FACTOR
+        sure = BURST_FACTOR
+        if native_period_s >= BURST_PERIOD_S:
+            sure = OUTLIER_FACTOR
         doubts += _outliers(channel, stretches, touching, floor_w, sure)
     factor = UNIT_FACTOR.get(channel.domain)
     if factor is not None:
@@ -135,23 +143,42 @@ def _outliers(
     for n, part in enumerate(parts):
         if part.is_long or len(parts) == 1:
             continue
-        before = next((p.last_w for p in reversed(parts[:n]) if p.is_long), None)
-        after = next((p.first_w for p in parts[n + 1 :] if p.is_long), None)
-        around_w = [w for w in (before, after) if w is not None]
-        places = [k for k in part.places if k in touching]
-        if not around_w or not places:
+        around_w = _around_w(parts, n)
+        inside = [k for k in part.places if k in touching]
+        if not around_w or not inside:
             continue
-        ratios = [max(stretches.powers_w[k], floor_w) / max(w, floor_w)
-                  for k in places for w in around_w]  # fmt: skip
-        if not all(r > OUTLIER_FACTOR or r < 1.0 / OUTLIER_FACTOR for r in ratios):
+        powers_w = [stretches.powers_w[k] for k in inside]
+        ratios = []
+        for w in powers_w:
+            for near_w in around_w:
+                ratios.append(max(w, floor_w) / max(near_w, floor_w))
+        if not all(map(_is_apart, ratios)):
             continue
         base_w = min(around_w)
         yield Doubt(
-            f"{channel.name}: {stretches.powers_w[places[0]]:g} W, {len(places)} in a row, among "
+            f"{channel.name}: {powers_w[0]:g} W, {len(inside)} in a row, among "
             f"readings of {base_w:g} W",
-            math.fsum(abs(stretches.powers_w[k] - base_w) * stretches.length_s(k) for k in places),
+            math.fsum(abs(stretches.powers_w[k] - base_w) * stretches.length_s(k) for k in inside),
             widens=len(around_w) == 1 or 1.0 < max(ratios) <= sure,
         )
+
+
+def _is_apart(ratio: float) -> bool:
+    return ratio > OUTLIER_FACTOR or ratio < 1.0 / OUTLIER_FACTOR
+
+
+def _around_w(parts: "Sequence[_Part]", n: int) -> list[float]:
+    """The powers next to a part: of the long parts before and after it."""
+    around_w = []
+    for before in reversed(parts[:n]):
+        if before.is_long:
+            around_w.append(before.last_w)
+            break
+    for after in parts[n + 1 :]:
+        if after.is_long:
+            around_w.append(after.first_w)
+            break
+    return around_w
 
 
 @dataclass(frozen=True)
@@ -221,7 +248,7 @@ def _unit_changes(
                 "window: did its unit change?",
                 error_j,
             )
-    others = [power_w for power_w in before_w if differs(power_w)]
+    others = list(filter(differs, before_w))
     if len(others) >= max(3.0, UNIT_SHARE * len(before_w)):
         yield Doubt(
             f"{channel.name}: {typical_w:g} W, and {statistics.median(others):g} W earlier: did "
@@ -242,24 +269,19 @@ def step_doubts(
 ) -> list[str]:
     """Counters of different packages that move in step: one register, shown for both."""
     low, high = bisect_right(times_s, start_s), bisect_right(times_s, end_s)
-    places = [
-        k
-        for k, channel in enumerate(channels)
-        if channel.in_domain_total
-        and (channel.domain, channel.quantity) == (reading.domain, "energy_j")
-    ]
     if reading.domain != "package" or high - low <= LEAST_EQUAL_STEPS:
         return []
-    return [
-        f"{channels[one].name} and {channels[other].name} change in step: they may be one counter"
-        for one, other in combinations(places, 2)
-        if in_step(
-            channels[one],
-            channels[other],
-            (values[one][low:high], values[other][low:high]),
-            LEAST_EQUAL_STEPS,
-        )
-    ]
+    counters = []
+    for channel, column in zip(channels, values, strict=True):
+        of_domain = channel.in_domain_total and channel.domain == reading.domain
+        if of_domain and channel.quantity == "energy_j":
+            counters.append((channel, column[low:high]))
+    doubts = []
+    for (first, first_j), (second, second_j) in combinations(counters, 2):
+        if in_step(first, second, (first_j, second_j), LEAST_EQUAL_STEPS):
+            names = f"{first.name} and {second.name}"
+            doubts.append(f"{names} change in step: they may be one counter")
+    return doubts
 
 
 def in_step(
@@ -316,7 +338,7 @@ def repeated_reasons(
             if same is False:
                 continue
             names = f"{channels[one].name} and {channels[other].name}"
-            why = (
+            reason = (
                 f"change in step: they are one counter of {counts}, so their sum is double the "
                 "energy"
                 if same
@@ -324,7 +346,7 @@ def repeated_reasons(
             )
             for k in (one, other):
                 reasons[channels[k].name] = (
-                    f"{names} {why}; dies=once counts one of them, dies=each all"
+                    f"{names} {reason}; dies=once counts one of them, dies=each all"
                 )
     return reasons
 
@@ -394,7 +416,7 @@ def constant_runs(
     end_s: float,
 ) -> list[ConstantRun]:
     """The longest run of equal readings in a window, of each channel that reads power."""
-    found = []
+    runs = []
     until = bisect_right(times_s, end_s)
     for channel, column in zip(channels, values, strict=True):
         if channel.quantity != "power_w" or not channel.in_domain_total:
@@ -410,18 +432,28 @@ def constant_runs(
         if count > LEAST_CONSTANT_PERIODS:
             begin = first + begins[counts.index(count)]
             observed = column[max(0, until - OBSERVED_READINGS) : until]
-            found.append(ConstantRun(
-                meter, channel.domain, channel, column[begin], times_s[begin],
-                times_s[begin + count - 1], count, native_period_s,
-                channel.resolution or _observed_resolution(observed),
-            ))  # fmt: skip
-    return found
+            runs.append(
+                ConstantRun(
+                    meter,
+                    channel.domain,
+                    channel,
+                    column[begin],
+                    times_s[begin],
+                    times_s[begin + count - 1],
+                    count,
+                    native_period_s,
+                    channel.resolution or _observed_resolution(observed),
+                )
+            )
+    return runs
 
 
 def _observed_resolution(column: Sequence[float]) -> float:
     """The smallest change between readings, W; 0 if there are too few."""
     changes = [change for a, b in pairwise(column) if (change := abs(b - a)) > SAME_SHARE * abs(a)]
-    return min(changes) if len(changes) >= LEAST_CHANGES else 0.0
+    if len(changes) >= LEAST_CHANGES:
+        return min(changes)
+    return 0.0
 
 
 def means_w(
@@ -432,18 +464,19 @@ def means_w(
     run: ConstantRun,
 ) -> list[float]:
     """Mean powers of a domain while another reading was constant, each over `compared_s`, W."""
-    counted = [
-        (channel.quantity, column)
-        for channel, column in zip(channels, values, strict=True)
-        if channel.domain == domain and channel.in_domain_total
-    ]
+    counted = []
+    for channel, column in zip(channels, values, strict=True):
+        if channel.domain == domain and channel.in_domain_total:
+            counted.append((channel.quantity, column))
     first = bisect_right(times_s, run.begin_s)
-    begin_s = times_s[first] if first < len(times_s) else run.end_s
+    begin_s = run.end_s
+    if first < len(times_s):
+        begin_s = times_s[first]
     count = min(MOST_COMPARED, int((run.end_s - begin_s) // run.compared_s))
-    places = [
-        bisect_right(times_s, begin_s + (run.end_s - begin_s) * k / count) - 1
-        for k in range(count + 1)
-    ] if count > 1 else []  # fmt: skip
+    places: list[int] = []
+    if count > 1:
+        for k in range(count + 1):
+            places.append(bisect_right(times_s, begin_s + (run.end_s - begin_s) * k / count) - 1)
     found = []
     for low, high in pairwise(places):
         if high - low < 2:
@@ -462,7 +495,9 @@ def means_w(
 
 def _counted_w(first_j: float, last_j: float, seconds: float) -> float:
     """Mean power of a counter, W; NaN if it started again."""
-    return (last_j - first_j) / seconds if last_j >= first_j else math.nan
+    if last_j >= first_j:
+        return (last_j - first_j) / seconds
+    return math.nan
 
 
 def contains(run: ConstantRun, meter: str, domain: Domain) -> bool:

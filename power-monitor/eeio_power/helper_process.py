@@ -55,7 +55,10 @@ def _microseconds(period_s: float) -> str:
 def find_reader(root: Path, name: str = NAME) -> Path | None:
     """The helper, if it was installed or compiled and may be run."""
     places = [root / LIBEXEC / name, Path(sys.prefix) / "libexec" / name]
-    return next((place for place in places if os.access(place, os.X_OK)), None)
+    for place in places:
+        if os.access(place, os.X_OK):
+            return place
+    return None
 
 
 class Helper(ABC):
@@ -218,7 +221,9 @@ class EnergyReader(Helper):
     def set_period(self, period_s: float | None) -> None:
         """Read so often from now on, at most once a millisecond and no less than each 127 ms; None:
         as at the start. A helper of before this was there reads once more instead."""
-        ms = 0 if period_s is None else min(127, max(1, round(period_s * 1e3)))
+        ms = 0
+        if period_s is not None:
+            ms = min(127, max(1, round(period_s * 1e3)))
         self._pace = bytes([128 + ms])
         self._send(self._pace)
 
@@ -316,9 +321,13 @@ def can_run(helper: Path) -> bool:
     """Whether this machine can run it: without arguments it prints its usage."""
     try:
         done = subprocess.run(
-            [str(helper)], stdin=subprocess.DEVNULL, capture_output=True, env={},
-            timeout=CAN_RUN_S, check=False,
-        )  # fmt: skip
+            [str(helper)],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            env={},
+            timeout=CAN_RUN_S,
+            check=False,
+        )
     except (OSError, subprocess.TimeoutExpired):
         return False
     return done.returncode == 2 and b"usage: " in done.stderr
@@ -342,4 +351,6 @@ def try_reader(helper: Path, folder: Path | None, zones: Sequence[str]) -> str |
     finally:
         reader.kill()
     silent = [z for z, column in zip(zones, batch.columns, strict=True) if math.isnan(column[0])]
-    return f"{helper} cannot read {', '.join(silent)}" if silent else None
+    if silent:
+        return f"{helper} cannot read {', '.join(silent)}"
+    return None

@@ -87,7 +87,9 @@ class Digest:
         response = _hash(
             f"{secret}:{self._nonce}:{count}:{client_nonce}:auth:{_hash(f'{method}:{uri}')}"
         )
-        opaque = "" if self._opaque is None else f', opaque="{self._opaque}"'
+        opaque = ""
+        if self._opaque is not None:
+            opaque = f', opaque="{self._opaque}"'
         return (
             f'Digest username="{user}", realm="{self._realm}", nonce="{self._nonce}", '
             f'uri="{uri}", response="{response}", algorithm={_ALGORITHM}, qop=auth, nc={count}, '
@@ -223,7 +225,9 @@ class JsonClient:
     def _requested(self, path: str, body: bytes | None) -> tuple[int, str, bytes]:
         """Status, challenge and body of one complete answer within the time limit."""
         headers = dict(self._headers)
-        method = "GET" if body is None else "POST"
+        method = "POST"
+        if body is None:
+            method = "GET"
         if body is not None:
             headers["Content-Type"] = "application/json"
         if self._digest is not None:
@@ -339,7 +343,9 @@ def client(
         raise PowerError(
             f"meter '{spec}': timeout_s={options['timeout_s']}: {MOST_TIMEOUT_S:g} at most"
         )
-    context = tls_context(spec, options) if url.startswith("https:") else None
+    context = None
+    if url.startswith("https:"):
+        context = tls_context(spec, options)
     try:
         return JsonClient(url, authorization, context, timeout_s, credentials, login)
     except (PowerError, ValueError) as error:
@@ -374,7 +380,9 @@ def password(
         file = Path(options["password_file"])
         try:
             lines = inputs.read_text(file, inputs.DEFINITION_BYTES).split("\n")
-            return lines[line] if line < len(lines) else ""
+            if line < len(lines):
+                return lines[line]
+            return ""
         except OSError as error:
             raise PowerError(f"meter '{spec}': {file}: {error.strerror}") from error
         except LimitError as error:
@@ -392,7 +400,9 @@ def token(spec: str, options: Mapping[str, str]) -> str:
     else:
         text = os.environ.get(TOKEN_VARIABLE, "")
     if _TOKEN.fullmatch(text.strip()) is None:
-        problem = "is no token" if text else "is missing"
+        problem = "is missing"
+        if text:
+            problem = "is no token"
         raise PowerError(
             f"meter '{spec}': the token {problem}; give token_file=FILE or set {TOKEN_VARIABLE}"
         )
@@ -406,4 +416,6 @@ def number_at(answer: Any, *keys: str | int) -> float | None:
             answer = answer[key]
         except (KeyError, IndexError, TypeError):
             return None
-    return float(answer) if FIGURE.contains(answer) else None
+    if FIGURE.contains(answer):
+        return float(answer)
+    return None

@@ -61,10 +61,9 @@ def _used_s(root: Path) -> float:
 def why_not_idle(before: Activity, after: Activity) -> str | None:
     """As text; None if the machine was idle in between."""
     lasted_s = max(after.at_s - before.at_s, LEAST_S)
-    rates = {
-        name: (moved - before.moved_bytes.get(name, moved)) / lasted_s
-        for name, moved in after.moved_bytes.items()
-    }
+    rates = {}
+    for name, moved in after.moved_bytes.items():
+        rates[name] = (moved - before.moved_bytes.get(name, moved)) / lasted_s
     causes = [
         f"{name} moved {rate / 1e6:.1f} MB/s"
         for name, rate in rates.items()
@@ -73,7 +72,9 @@ def why_not_idle(before: Activity, after: Activity) -> str | None:
     processors = (after.used_s - before.used_s) / lasted_s
     if processors > MOST_PROCESSORS:
         causes.append(f"{processors:.1f} processors were in use")
-    return f"the machine was not idle: {', '.join(causes)}" if causes else None
+    if causes:
+        return f"the machine was not idle: {', '.join(causes)}"
+    return None
 
 
 @dataclass(frozen=True)

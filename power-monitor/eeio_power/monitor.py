@@ -191,7 +191,7 @@ class PowerMonitor:
         self._sampler.stop()
         close_meters(self.meters)
         summary = {
-            "rates": [asdict(rates) for rates in self._sampler.rates()],
+            "rates": list(map(asdict, self._sampler.rates())),
             "errors": self._sampler.errors,
             "write_error": self._sampler.write_error,
         }
@@ -255,7 +255,9 @@ class PowerMonitor:
     @property
     def infos(self) -> tuple[MeterInfo, ...]:
         """The description of each meter."""
-        return () if self._sampler is None else self._sampler.infos
+        if self._sampler is None:
+            return ()
+        return self._sampler.infos
 
     def medians_w(self, start_s: float, end_s: float) -> dict[tuple[str, str], float]:
         """(meter, domain) -> median of the power that was read in that window, W. Dear in a long

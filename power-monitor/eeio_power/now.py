@@ -45,6 +45,16 @@ class Recorded:
     lasted_s: float
 
 
+@dataclass(frozen=True)
+class _Values:
+    """One value a channel at two times; `reason` if there are none."""
+
+    first: Sequence[float | None]
+    last: Sequence[float | None]
+    lasted_s: float
+    reason: str | None
+
+
 def power_now(
     meters: Sequence[Meter],
     wait_s: float = COUNTED_S,
@@ -55,53 +65,95 @@ def power_now(
 
     Counters are read again after `wait_s`; 0: not at all. `recorded` meters, by name, are not read.
     """
+    entries, readings = [], []
+    for meter, values in zip(meters, _read_all(meters, wait_s), strict=True):
+        if recorded and meter.name in recorded:
+            values = _of_recording(meter, recorded[meter.name])
+        for domain, contents in contents_of(meter.channels).items():
+            now, reading = _domain_now(meter, domain, contents, values, calibrations)
+            entries.append(now)
+            if reading is not None:
+                readings.append(reading)
+    doubted = {}
+    for r in judged(readings):
+        if r.doubtful:
+            doubted[(r.meter, r.domain)] = r.reasons
+    return [
+        replace(now, doubts=(*now.doubts, *doubted.get((now.meter, now.domain), ())))
+        for now in entries
+    ]
+
+
+def _read_all(meters: Sequence[Meter], wait_s: float) -> list[_Values]:
+    """The values of all meters, of those with counters again after `wait_s`."""
     counting = [any(c.quantity == "energy_j" for c in meter.channels) for meter in meters]
     before = [(time.monotonic(), *_values(meter, wait_s)) for meter in meters]
     if any(counting) and wait_s > 0.0:
         time.sleep(wait_s)
-    found, readings = [], []
-    for meter, counts, (begun_s, values, reason) in zip(meters, counting, before, strict=True):
-        later, lasted_s = values, 0.0
+    values = []
+    for meter, counts, (begun_s, first, reason) in zip(meters, counting, before, strict=True):
+        last, lasted_s = first, 0.0
         if counts and wait_s > 0.0:
-            later, reason = _values(meter, wait_s)
+            last, reason = _values(meter, wait_s)
             lasted_s = time.monotonic() - begun_s
-        if (known_before := (recorded or {}).get(meter.name)) is not None:
-            values = [known_before.first.get(channel.name) for channel in meter.channels]
-            later = [known_before.last.get(channel.name) for channel in meter.channels]
-            lasted_s, reason = known_before.lasted_s, None
-        for domain, contents in contents_of(meter.channels).items():
-            places = [
-                k for k, channel in enumerate(meter.channels)
-                if channel.domain == domain and channel.in_domain_total
-            ]  # fmt: skip
-            channels = [meter.channels[k] for k in places]
-            powers_w, doubts = [], [] if reason is None else [reason]
-            for k, channel in zip(places, channels, strict=True):
-                power_w, why = _power_w(channel, values[k], later[k], lasted_s)
-                powers_w.append(power_w)
-                doubts += [why] if why and reason is None else []
-            known = [power_w for power_w in powers_w if power_w is not None]
-            total_w = math.fsum(known) if len(known) == len(channels) else None
-            doubts += [channel.doubt for channel in channels if channel.doubt]
-            limit_w, note = None, None
-            used = calibration.of_domain(calibrations(meter), domain)
-            if used is not None and total_w is not None:
-                note = used.note(total_w) or used.remark
-                if note == used.remark:
-                    total_w = used.power_w(total_w)
-                    limit_w = used.limit_of_w(total_w)
-            now = PowerNow(
-                meter.name, domain, total_w, tuple(channel.name for channel in channels), contents,
-                tuple(dict.fromkeys(doubts)), note,
-            )  # fmt: skip
-            found.append(now)
-            if total_w is not None:
-                readings.append(_reading(meter, now, channels, total_w, limit_w))
-    doubted = {(r.meter, r.domain): r.reasons for r in judged(readings) if r.doubtful}
-    return [
-        replace(now, doubts=(*now.doubts, *doubted.get((now.meter, now.domain), ())))
-        for now in found
-    ]
+        values.append(_Values(first, last, lasted_s, reason))
+    return values
+
+
+def _of_recording(meter: Meter, recorded: Recorded) -> _Values:
+    first = [recorded.first.get(channel.name) for channel in meter.channels]
+    last = [recorded.last.get(channel.name) for channel in meter.channels]
+    return _Values(first, last, recorded.lasted_s, None)
+
+
+def _domain_now(
+    meter: Meter,
+    domain: Domain,
+    contents: Contents,
+    values: _Values,
+    calibrations: Callable[[Meter], Sequence[Calibration]],
+) -> tuple[PowerNow, EnergyReading | None]:
+    """The power of one domain, and as a reading if there is one."""
+    channels, powers_w, doubts = [], [], []
+    if values.reason is not None:
+        doubts.append(values.reason)
+    for channel, first, last in zip(meter.channels, values.first, values.last, strict=True):
+        if channel.domain != domain or not channel.in_domain_total:
+            continue
+        channels.append(channel)
+        power_w, missing = _power_w(channel, first, last, values.lasted_s)
+        if power_w is not None:
+            powers_w.append(power_w)
+        if missing and values.reason is None:
+            doubts.append(missing)
+    doubts += [channel.doubt for channel in channels if channel.doubt]
+    used = calibration.of_domain(calibrations(meter), domain)
+    total_w = limit_w = note = None
+    if len(powers_w) == len(channels):
+        total_w, limit_w, note = _calibrated(math.fsum(powers_w), used)
+    now = PowerNow(
+        meter.name,
+        domain,
+        total_w,
+        tuple(channel.name for channel in channels),
+        contents,
+        tuple(dict.fromkeys(doubts)),
+        note,
+    )
+    if total_w is None:
+        return now, None
+    return now, _reading(meter, now, channels, total_w, limit_w)
+
+
+def _calibrated(power_w: float, used: Calibration | None) -> tuple[float, float | None, str | None]:
+    """The power, the limit of its calibration, and the note on it."""
+    if used is None:
+        return power_w, None, None
+    note = used.note(power_w) or used.remark
+    if note != used.remark:
+        return power_w, None, note
+    power_w = used.power_w(power_w)
+    return power_w, used.limit_of_w(power_w), note
 
 
 def changes_every_s(
@@ -148,8 +200,8 @@ def _power_w(
     """W, or why it is missing."""
     if value is None or later is None or math.isnan(later):
         return None, f"{channel.name} gives no value"
-    if (why := absurdity(channel, later)) is not None:
-        return None, why
+    if (reason := absurdity(channel, later)) is not None:
+        return None, reason
     if channel.quantity == "power_w":
         return later, None
     if lasted_s <= 0.0:
@@ -172,7 +224,18 @@ def _reading(
     limit_w = accuracy_w if calibrated_w is None else calibrated_w
     limit_w += math.fsum(channel.resolution for channel in channels)
     return EnergyReading(
-        domain=now.domain, meter=meter.name, kind=meter.kind, power_w=power_w, energy_j=power_w,
-        uncertainty_j=limit_w, coverage=1.0, largest_gap_s=None, samples=1, lost=0, valid=True,
-        reasons=(), includes=now.contents.includes, leaves_out=now.contents.leaves_out,
-    )  # fmt: skip
+        domain=now.domain,
+        meter=meter.name,
+        kind=meter.kind,
+        power_w=power_w,
+        energy_j=power_w,
+        uncertainty_j=limit_w,
+        coverage=1.0,
+        largest_gap_s=None,
+        samples=1,
+        lost=0,
+        valid=True,
+        reasons=(),
+        includes=now.contents.includes,
+        leaves_out=now.contents.leaves_out,
+    )

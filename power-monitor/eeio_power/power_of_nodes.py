@@ -119,7 +119,7 @@ def load(path: Path) -> NodeRecording:
         body = inputs.read_json(path)
         if body["schema_version"] != SCHEMA_VERSION:
             raise ValueError(f"schema_version {body['schema_version']!r:.40}")
-        readings = tuple(_reading(fields) for fields in body["readings"])
+        readings = tuple(map(_reading, body["readings"]))
         duration_s = q.DURATION.checked(body["duration_s"], "duration_s")
         if duration_s == 0:
             raise LimitError("duration_s: 0, so that there is no power")
@@ -130,7 +130,10 @@ def load(path: Path) -> NodeRecording:
 
 
 def _reading(fields: Mapping[str, Any]) -> EnergyReading:
-    known = {n: fields[n] for n in READING_FIELDS if n in fields or n not in LATER_FIELDS}
+    known = {}
+    for n in READING_FIELDS:
+        if n in fields or n not in LATER_FIELDS:
+            known[n] = fields[n]
     texts = {n: tuple(known.get(n, ())) for n in ("reasons", "includes", "leaves_out")}
     reading = {**known, **texts}
     checked = EnergyReading(**reading)
@@ -196,46 +199,64 @@ def _sum(
     duration_s: float,
     remarks: Sequence[str],
 ) -> EnergyReading:
-    known = [reading for readings in each.values() for reading in readings]
-    one = known[0]
-    reasons = []
-    for node, readings in each.items():
-        if not readings:
-            reasons.append(f"{node}: no reading of {one.domain}")
-        for reading in readings:
-            reasons += [f"{node}: {why}" for why in reading.reasons or _silent(reading)]
-    valid = len(known) == len(each) and all(reading.valid for reading in known)
-    energies = [r.energy_j for r in known if r.energy_j is not None]
-    errors = [r.uncertainty_j for r in known if r.uncertainty_j is not None]
-    complete = valid and len(energies) == len(errors) == len(each)
+    known: list[EnergyReading] = []
+    for readings in each.values():
+        known.extend(readings)
+    all_read = len(known) == len(each)
     power_w, energy_j, uncertainty_j = None, None, None
-    if complete:
-        energy_j, uncertainty_j = math.fsum(energies), math.hypot(*errors)
+    if all_read:
+        energy_j, uncertainty_j = _total_j(known)
+    if energy_j is not None:
         power_w = energy_j / duration_s
     gaps = [r.largest_gap_s for r in known if r.largest_gap_s is not None]
-    included = [set(reading.includes) for reading in known]
-    left_out = [set(reading.leaves_out) for reading in known]
+    included = set.union(*(set(reading.includes) for reading in known))
+    left_out = set.intersection(*(set(reading.leaves_out) for reading in known))
     return EnergyReading(
-        domain=one.domain,
+        domain=known[0].domain,
         meter=meter,
-        kind=one.kind,
+        kind=known[0].kind,
         power_w=power_w,
         energy_j=energy_j,
         uncertainty_j=uncertainty_j,
-        coverage=min(r.coverage for r in known) if len(known) == len(each) else 0.0,
+        coverage=min(r.coverage for r in known) if all_read else 0.0,
         largest_gap_s=max(gaps, default=None),
         samples=sum(r.samples for r in known),
         lost=sum(r.lost for r in known),
-        valid=complete,
-        reasons=(*reasons, *remarks),
-        includes=tuple(part for part in CONTENTS if part in set.union(*included)),
-        leaves_out=tuple(part for part in CONTENTS if part in set.intersection(*left_out)),
+        valid=energy_j is not None,
+        reasons=(*_reasons(each, known[0].domain), *remarks),
+        includes=tuple(filter(included.__contains__, CONTENTS)),
+        leaves_out=tuple(filter(left_out.__contains__, CONTENTS)),
         doubtful=any(r.doubtful for r in known),
     )
 
 
+def _total_j(readings: Sequence[EnergyReading]) -> tuple[float | None, float | None]:
+    """Energy and uncertainty; None if one of them is not known, or not valid."""
+    energies, errors = [], []
+    for reading in readings:
+        if not reading.valid or reading.energy_j is None or reading.uncertainty_j is None:
+            return None, None
+        energies.append(reading.energy_j)
+        errors.append(reading.uncertainty_j)
+    return math.fsum(energies), math.hypot(*errors)
+
+
+def _reasons(each: Mapping[str, Sequence[EnergyReading]], domain: str) -> list[str]:
+    """The nodes' reasons, with their names."""
+    reasons = []
+    for node, readings in each.items():
+        if not readings:
+            reasons.append(f"{node}: no reading of {domain}")
+        for reading in readings:
+            for reason in reading.reasons or _silent(reading):
+                reasons.append(f"{node}: {reason}")
+    return reasons
+
+
 def _silent(reading: EnergyReading) -> tuple[str, ...]:
-    return () if reading.valid else ("invalid, without a reason",)
+    if reading.valid:
+        return ()
+    return ("invalid, without a reason",)
 
 
 # --- a window of a run ----------------------------------------------------------------------------

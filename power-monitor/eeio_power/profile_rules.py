@@ -70,7 +70,8 @@ def breakdown(readings: Sequence[EnergyReading], window_s: float) -> tuple[Share
     domains = [domain for domain in DOMAINS if domain in read or domain not in OPTIONAL]
     shares = {domain: _share(domain, readings, window_s) for domain in domains}
     parts = [*(MODULE_PARTS if "module" in read else PARTS)]
-    parts += ["accelerator"] if "accelerator" in read else []
+    if "accelerator" in read:
+        parts.append("accelerator")
     return (*shares.values(), _rest(shares["system"], [shares[part] for part in parts]))
 
 
@@ -103,23 +104,37 @@ def _share(domain: Domain, readings: Sequence[EnergyReading], window_s: float) -
 
 def _rest(system: Share, parts: Sequence[Share]) -> Share:
     if system.power_w is None or system.uncertainty_w is None:
-        return Share("rest", None, None, None, None, f"the system is not known: {system.reason}")
+        return _unknown_rest(f"the system is not known: {system.reason}")
     if system.kind == "modelled":
-        return Share("rest", None, None, None, None, "the system is an estimate")
-    known = [p for p in parts if p.power_w is not None and p.kind != "modelled"]
-    unknown = [p.part for p in parts if p not in known]
-    power_w = system.power_w - sum(p.power_w or 0.0 for p in known)
-    uncertainty_w = math.hypot(system.uncertainty_w, *(p.uncertainty_w or 0.0 for p in known))
+        return _unknown_rest("the system is an estimate")
+    parts_w, limits_w = [], [system.uncertainty_w]
+    kinds = {system.kind}
+    unknown, reasons = [], []
+    for part in parts:
+        if part.power_w is None or part.kind == "modelled":
+            unknown.append(part.part)
+            continue
+        parts_w.append(part.power_w)
+        limits_w.append(part.uncertainty_w or 0.0)
+        kinds.add(part.kind)
+        if part.reason:
+            reasons.append(f"{part.part} {part.reason}")
+    power_w = system.power_w - sum(parts_w)
+    uncertainty_w = math.hypot(*limits_w)
     if power_w < -uncertainty_w:
-        return Share(
-            "rest", None, None, None, None,
-            f"the parts sum to {-power_w:.1f} W more than the system: they are not parts of it",
-        )  # fmt: skip
-    kinds = [system.kind, *(p.kind for p in known)]
-    kind: Kind = "device-reported" if "device-reported" in kinds else "measured"
-    reasons = [f"includes {', '.join(unknown)}, which is not measured"] if unknown else []
-    reasons += [f"{p.part} {p.reason}" for p in known if p.reason]
+        return _unknown_rest(
+            f"the parts sum to {-power_w:.1f} W more than the system: they are not parts of it"
+        )
+    if unknown:
+        reasons = [f"includes {', '.join(unknown)}, which is not measured", *reasons]
+    kind: Kind = "measured"
+    if "device-reported" in kinds:
+        kind = "device-reported"
     return Share("rest", power_w, uncertainty_w, kind, None, "; ".join(reasons) or None)
+
+
+def _unknown_rest(reason: str) -> Share:
+    return Share("rest", None, None, None, None, reason)
 
 
 def _difference(busy: Share, idle: Share) -> Share:
@@ -229,7 +244,9 @@ def grade(
 
 
 def _scope_reasons(reading: EnergyReading, profile: GradeRules) -> list[str]:
-    reasons = list(reading.reasons) if not reading.valid else []
+    reasons = []
+    if not reading.valid:
+        reasons = list(reading.reasons)
     if reading.domain not in profile.domains:
         reasons.append(f"{reading.domain} is a part; {profile.name} requires the complete system")
     if reading.kind in ("modelled", "demo"):
@@ -303,11 +320,10 @@ def _emerald_resolution(reading: EnergyReading, info: MeterInfo) -> list[str]:
         wanted_w = 0.1
     if reading.power_w < 10.0:
         wanted_w = 0.01
-    steps_w = [
-        channel.resolution
-        for channel in info.channels
-        if channel.domain == reading.domain and channel.quantity == "power_w"
-    ]
+    steps_w = []
+    for channel in info.channels:
+        if channel.domain == reading.domain and channel.quantity == "power_w":
+            steps_w.append(channel.resolution)
     if 0.0 in steps_w:  # a log without a resolution in its spec
         return ["the meter's resolution is unknown; emerald requires it: give resolution="]
     worst_w = max(steps_w, default=0.0)

@@ -79,9 +79,13 @@ class Totals:
         def family(
             name: str, kind: str, text: str, rows: list[tuple[str, float]], unit: str = ""
         ) -> None:
-            suffix = "_total" if kind == "counter" else ""
+            suffix = ""
+            if kind == "counter":
+                suffix = "_total"
             # OpenMetrics names the family without the suffix of its samples.
-            described = name if openmetrics else f"{name}{suffix}"
+            described = name
+            if not openmetrics:
+                described = f"{name}{suffix}"
             lines.append(f"# HELP {described} {text}")
             lines.append(f"# TYPE {described} {kind}")
             if openmetrics and unit:
@@ -95,25 +99,38 @@ class Totals:
             ]
 
         family(
-            "eeio_power_watts", "gauge", "Mean power since the previous page.",
-            rows_of(self._power_w), "watts",
-        )  # fmt: skip
+            "eeio_power_watts",
+            "gauge",
+            "Mean power since the previous page.",
+            rows_of(self._power_w),
+            "watts",
+        )
         family(
-            "eeio_energy_joules", "counter", "Energy since the exporter started.",
-            rows_of(self._energy_j), "joules",
-        )  # fmt: skip
+            "eeio_energy_joules",
+            "counter",
+            "Energy since the exporter started.",
+            rows_of(self._energy_j),
+            "joules",
+        )
         family(
-            "eeio_unseen_seconds", "counter", "Time without a valid reading.",
-            rows_of(self._unseen_s), "seconds",
-        )  # fmt: skip
+            "eeio_unseen_seconds",
+            "counter",
+            "Time without a valid reading.",
+            rows_of(self._unseen_s),
+            "seconds",
+        )
         family(
-            "eeio_meter_reads", "counter", "Reads of the meter.",
+            "eeio_meter_reads",
+            "counter",
+            "Reads of the meter.",
             [(_labels(meter=rate.meter), rate.reads) for rate in rates],
-        )  # fmt: skip
+        )
         family(
-            "eeio_meter_failed_reads", "counter", "Reads in which a channel gave no value.",
+            "eeio_meter_failed_reads",
+            "counter",
+            "Reads in which a channel gave no value.",
             [(_labels(meter=rate.meter), rate.failed_reads) for rate in rates],
-        )  # fmt: skip
+        )
         return "\n".join([*lines, *(["# EOF"] if openmetrics else [])]) + "\n"
 
 
@@ -187,9 +204,13 @@ def _handler(totals: Totals, connection_s: float) -> type[BaseHTTPRequestHandler
                 return
             found = self.path.partition("?")[0] == "/metrics"
             openmetrics = wants_openmetrics(self.headers.get("Accept", ""))
-            page = totals.collect(openmetrics) if found else "see /metrics\n"
+            page = "see /metrics\n"
+            if found:
+                page = totals.collect(openmetrics)
             body = page.encode("utf-8")
-            kind = OPENMETRICS_TYPE if openmetrics else CONTENT_TYPE
+            kind = CONTENT_TYPE
+            if openmetrics:
+                kind = OPENMETRICS_TYPE
             self.send_response(200 if found else 404)
             self.send_header("Content-Type", kind if found else "text/plain")
             self.send_header("Content-Length", str(len(body)))
@@ -222,4 +243,6 @@ def _labels(**labels: str) -> str:
 
 
 def _number(value: float) -> str:
-    return "NaN" if math.isnan(value) else repr(float(value))
+    if math.isnan(value):
+        return "NaN"
+    return repr(float(value))

@@ -13,8 +13,15 @@ from eeio.record.energy_reading import Kind as Kind
 Content = Literal["processor", "memory", "gpu", "board", "drives", "network", "fans", "supply"]
 
 CONTENTS: tuple[Content, ...] = (
-    "processor", "memory", "gpu", "board", "drives", "network", "fans", "supply",
-)  # fmt: skip
+    "processor",
+    "memory",
+    "gpu",
+    "board",
+    "drives",
+    "network",
+    "fans",
+    "supply",
+)
 """`supply`: the losses of the power supply; `gpu`: accelerators on separate cards or modules;
 `board`: voltage regulators, chip sets and other parts of the main board."""
 
@@ -31,8 +38,11 @@ class Contents:
 
     def text(self) -> str:
         """`processor, memory; without drives`; empty if unknown."""
-        parts = [", ".join(self.includes)] if self.includes else []
-        parts += [f"without {', '.join(self.leaves_out)}"] if self.leaves_out else []
+        parts = []
+        if self.includes:
+            parts = [", ".join(self.includes)]
+        if self.leaves_out:
+            parts.append(f"without {', '.join(self.leaves_out)}")
         return "; ".join(parts)
 
 

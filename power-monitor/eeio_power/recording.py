@@ -63,7 +63,9 @@ def record(
     Raises PowerError if it cannot be started; whatever it does afterwards is a result.
     """
     with Stops() as stops, Sampler(meters, samples, rate_hz) as sampler:
-        baseline = idleness.wait(idle_s, say=say) if idle_s > 0.0 else None
+        baseline = None
+        if idle_s > 0.0:
+            baseline = idleness.wait(idle_s, say=say)
         start_s = time.monotonic()
         try:
             process = subprocess.Popen(list(command), stdout=stdout)
@@ -105,7 +107,7 @@ def to_json(recording: Recording) -> dict[str, Any]:
         "schema_version": SCHEMA_VERSION,
         "duration_s": recording.duration_s,
         "exit_code": recording.exit_code,
-        "readings": [reading_json(reading) for reading in recording.readings],
+        "readings": list(map(reading_json, recording.readings)),
     }
 
 
@@ -116,10 +118,23 @@ def reading_json(reading: EnergyReading) -> dict[str, Any]:
 
 
 READING_FIELDS = (
-    "meter", "domain", "kind", "power_w", "energy_j", "uncertainty_j", "coverage",
-    "largest_gap_s", "samples", "lost", "valid", "reasons", "includes", "leaves_out", "doubtful",
+    "meter",
+    "domain",
+    "kind",
+    "power_w",
+    "energy_j",
+    "uncertainty_j",
+    "coverage",
+    "largest_gap_s",
+    "samples",
+    "lost",
+    "valid",
+    "reasons",
+    "includes",
+    "leaves_out",
+    "doubtful",
     "rule",
-)  # fmt: skip
+)
 # Fields that recordings of the first versions lack.
 LATER_FIELDS = ("includes", "leaves_out", "doubtful", "rule")
 
@@ -127,7 +142,9 @@ LATER_FIELDS = ("includes", "leaves_out", "doubtful", "rule")
 def _wait(process: "subprocess.Popen[Any]", timeout_s: float | None) -> tuple[bool, bool]:
     """(ran out of time, was interrupted from the keyboard)."""
     interrupted = False
-    deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
+    deadline_s = None
+    if timeout_s is not None:
+        deadline_s = time.monotonic() + timeout_s
     while True:
         try:
             if not _has_ended(process.pid, deadline_s):

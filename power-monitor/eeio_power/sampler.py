@@ -119,7 +119,9 @@ class LoadWatch:
                 if until < high:
                     loads.append(utilisation(self._noted[k], self._noted[until]))
         known = [load for load in loads if load is not None]
-        return (min(known), max(known)) if known else None
+        if known:
+            return (min(known), max(known))
+        return None
 
     def judged(
         self, readings: Sequence[EnergyReading], start_s: float, end_s: float
@@ -142,7 +144,7 @@ class LoadWatch:
             known.append((load, reading))
             known.sort(key=lambda item: item[0])
             del known[1:-1]
-        return doubted(reading, [doubt for doubt in doubts if doubt])
+        return doubted(reading, list(filter(None, doubts)))
 
 
 __all__ = ["MeterRates", "Sampler"]
@@ -183,9 +185,9 @@ class Sampler:
             raise PowerError(f"a sampling rate of {rate_hz} Hz is invalid; give a positive number")
         self.path = path
         self._clock = clock
-        infos = [
-            replace(meter_info(meter, rate_hz), calibrations=of_meter(meter)) for meter in meters
-        ]
+        infos = []
+        for meter in meters:
+            infos.append(replace(meter_info(meter, rate_hz), calibrations=of_meter(meter)))
         self._loops = [
             _loop(meter, info, clock, keep_s) for meter, info in zip(meters, infos, strict=True)
         ]
@@ -276,7 +278,10 @@ class Sampler:
                 if due_s > now_s
             ]
         )
-        waiting = [(loop, due_s) for loop, due_s in due if loop.request_sample(due_s)]
+        waiting = []
+        for loop, due_s in due:
+            if loop.request_sample(due_s):
+                waiting.append((loop, due_s))
         self._wait([loop.has_sampled(due_s) for loop, due_s in waiting])
 
     def read_counters(self, rate_hz: float | None) -> None:
@@ -302,11 +307,11 @@ class Sampler:
 
     def _counters(self) -> list[MeterLoop | BatchLoop]:
         """The meters for which the milliseconds around an edge matter."""
-        return [
-            loop
-            for loop in self._loops
-            if not isinstance(loop, LoggedLoop) and loop.faster_period_s(FASTEST_HZ) is not None
-        ]
+        counters = []
+        for loop in self._loops:
+            if not isinstance(loop, LoggedLoop) and loop.faster_period_s(FASTEST_HZ) is not None:
+                counters.append(loop)
+        return counters
 
     @property
     def infos(self) -> tuple[MeterInfo, ...]:
@@ -332,7 +337,9 @@ class Sampler:
 
         Sampling continues in memory, and failed writes are tried again two seconds later.
         """
-        return None if self._stream is None else self._stream.error
+        if self._stream is None:
+            return None
+        return self._stream.error
 
     def _wait(self, conditions: Sequence[Awaited]) -> None:
         """Wait for all conditions, each up to its limit, all limits running at once."""
@@ -352,7 +359,9 @@ def cpu_ticks() -> CpuTicks:
 def _measured(meter: Meter) -> Measured | None:
     """What it measures of this machine. A named folder or host may be of another machine."""
     name, options = parse_spec(meter.spec)
-    return None if {"root", "host"} & set(options) else about(name).measures
+    if {"root", "host"} & set(options):
+        return None
+    return about(name).measures
 
 
 def _loop(meter: Meter, info: MeterInfo, clock: Clock, keep_s: float) -> Loop:
@@ -462,5 +471,6 @@ class _Stream:
             new = loop.samples_from(self._written[k])
             self._written[k] += len(new)
             first = self._first_index[k]
-            lines += [sample_lines(time_s, first, values) for time_s, values in new]
+            for time_s, values in new:
+                lines.append(sample_lines(time_s, first, values))
         return lines

@@ -126,9 +126,14 @@ class MeterSamples:
         if info.kind == "modelled":
             return []
         return constant_runs(
-            info.name, info.channels, info.native_period_s, self.times_s, self.values,
-            start_s, end_s,
-        )  # fmt: skip
+            info.name,
+            info.channels,
+            info.native_period_s,
+            self.times_s,
+            self.values,
+            start_s,
+            end_s,
+        )
 
     def rise_doubts(self, run: ConstantRun) -> list[str]:
         """Why another meter's constant power is impossible: this meter reads a part of it, or the
@@ -154,10 +159,10 @@ class MeterSamples:
             )
         column = self.values[names.index(channel)]
         low, high = bisect_left(self.times_s, start_s), bisect_right(self.times_s, end_s)
-        return [
-            (self.times_s[i], None if math.isnan(column[i]) else column[i])
-            for i in range(low, high)
-        ]
+        series = []
+        for i in range(low, high):
+            series.append((self.times_s[i], None if math.isnan(column[i]) else column[i]))
+        return series
 
 
 Loads = Callable[[ConstantRun], tuple[float, float] | None]
@@ -196,7 +201,9 @@ class Samples:
                 found.append(run.reason("more steadily than any machine draws: it is frozen"))
             if run.is_comparable:
                 found += load_doubt(run, loads(run))
-                around = self if since is None else since(max(run.begin_s, start_s - MOST_BEFORE_S))
+                around = self
+                if since is not None:
+                    around = since(max(run.begin_s, start_s - MOST_BEFORE_S))
                 for meter in around.meters:
                     found += meter.rise_doubts(run)
         return [
@@ -212,7 +219,9 @@ def meter_info(meter: Meter, rate_hz: float) -> MeterInfo:
     # A log or a meter that pushes has its native rate: missing samples are counted against that.
     own_pace = isinstance(meter, LoggedMeter) or bool(getattr(meter, "paces_itself", False))
     native_s, channels = meter.native_period_s, calibration.delayed_channels(meter)
-    period_s = native_s if own_pace else max(1.0 / rate_hz, native_s)
+    period_s = native_s
+    if not own_pace:
+        period_s = max(1.0 / rate_hz, native_s)
     if isinstance(meter, AveragedMeter):
         native_s = meter.averages_s(period_s)
         channels = tuple(_averaged_over(channel, native_s) for channel in channels)
@@ -236,7 +245,7 @@ def _averaged_over(channel: Channel, averages_s: float) -> Channel:
 
 def header_line(infos: Sequence[MeterInfo], monotonic_s: float, utc: str) -> str:
     """The first line of a samples file; the two times say when the sampler started."""
-    meters = [asdict(info) for info in infos]
+    meters = list(map(asdict, infos))
     for meter in meters:
         if not meter["calibrations"]:
             del meter["calibrations"]
@@ -320,7 +329,9 @@ class _Unpacked:
                 number += block.count(b"\n")
                 yield block
             if len(rest) > (inputs.SAMPLE_BYTES if number else inputs.HEADER_BYTES):
-                what = "sample" if number else "header"
+                what = "header"
+                if number:
+                    what = "sample"
                 raise LimitError(f"line {number + 1} is too long for a {what}")
 
     def _data(self) -> Iterator[bytes]:
@@ -367,7 +378,7 @@ def _parse_header(path: Path, line: str) -> list[MeterInfo]:
             "use the eeio that wrote it or a newer one"
         )
     try:
-        return [_info(meter) for meter in header["meters"]]
+        return list(map(_info, header["meters"]))
     except (KeyError, TypeError, ValueError, AttributeError, LimitError) as error:
         raise PowerError(f"{path}: the header's meters are damaged: {error!r:.200}") from error
 
@@ -376,8 +387,8 @@ def _info(body: Mapping[str, Any]) -> MeterInfo:
     info = MeterInfo(
         **{
             **body,
-            "channels": tuple(_channel(c) for c in body["channels"]),
-            "calibrations": tuple(calibration.read(c) for c in body.get("calibrations", ())),
+            "channels": tuple(map(_channel, body["channels"])),
+            "calibrations": tuple(map(calibration.read, body.get("calibrations", ()))),
         }
     )
     if not isinstance(info.name, str) or not isinstance(info.spec, str) or info.kind not in KINDS:
@@ -390,25 +401,32 @@ def _info(body: Mapping[str, Any]) -> MeterInfo:
 def _channel(body: Mapping[str, Any]) -> Channel:
     contents = body.get("contents") or {}
     known = Contents(tuple(contents.get("includes", ())), tuple(contents.get("leaves_out", ())))
-    its_delay = None if body.get("delay") is None else delay.read(body["delay"])
+    its_delay = None
+    if body.get("delay") is not None:
+        its_delay = delay.read(body["delay"])
     channel = Channel(**{**body, "contents": known, "delay": its_delay})
-    if not isinstance(channel.name, str) or channel.domain not in DOMAINS:
-        raise LimitError("a channel without name or domain")
-    if channel.quantity not in _SAMPLES or not isinstance(channel.in_domain_total, bool):
-        raise LimitError("a channel without quantity")
-    if channel.counts is not None and not isinstance(channel.counts, str):
-        raise LimitError("a channel with invalid counts")
-    if not {*known.includes, *known.leaves_out} <= set(CONTENTS):
-        raise LimitError("a channel with unknown contents")
-    for text in (channel.remark, channel.doubt, channel.rule):
-        if text is not None and not isinstance(text, str):
-            raise LimitError("a remark without text")
+    _check_texts(channel)
     q.FRACTION.checked(channel.accuracy_relative, "accuracy_relative")
     q.ENERGY.checked(channel.resolution, "resolution")
     for value, quantity in ((channel.range_j, q.ENERGY), (channel.max_power_w, q.POWER)):
         if value is not None and quantity.checked(value, "range or highest power") == 0:
             raise LimitError("a range or highest power of 0")
     return channel
+
+
+def _check_texts(channel: Channel) -> None:
+    """Raises LimitError for a field that is no text, or not one of its values."""
+    if not isinstance(channel.name, str) or channel.domain not in DOMAINS:
+        raise LimitError("a channel without name or domain")
+    if channel.quantity not in _SAMPLES or not isinstance(channel.in_domain_total, bool):
+        raise LimitError("a channel without quantity")
+    if not isinstance(channel.counts, str | None):
+        raise LimitError("a channel with invalid counts")
+    if not {*channel.contents.includes, *channel.contents.leaves_out} <= set(CONTENTS):
+        raise LimitError("a channel with unknown contents")
+    for text in (channel.remark, channel.doubt, channel.rule):
+        if not isinstance(text, str | None):
+            raise LimitError("a remark without text")
 
 
 _SAMPLES = {"power_w": q.POWER_SAMPLE, "energy_j": q.COUNTER_SAMPLE}
@@ -502,7 +520,9 @@ class _Columns:
                     parts = (list(compress(part, mine)) for part in (times, indexes, values))
                     found.append(self._reads_of(m, *parts))
         known = [read for read in found if read is not None]
-        return known if len(known) == len(found) else None
+        if len(known) == len(found):
+            return known
+        return None
 
     def _reads_of(
         self, m: int, time_texts: list[str], indexes: list[str], value_texts: list[str]
@@ -536,7 +556,9 @@ class _Columns:
         try:
             time_text, index_text, value_text = line.split(",")
             time_s, (m, c, least, most) = float(time_text), self._owners[index_text]
-            value = float(value_text) if value_text else MISSING
+            value = MISSING
+            if value_text:
+                value = float(value_text)
         except (ValueError, KeyError) as error:
             raise PowerError(f"{place} is not a sample: {line!r:.100}") from error
         known = q.TIMESTAMP.least <= time_s <= q.TIMESTAMP.most
@@ -571,15 +593,17 @@ class DomainPower:
         """Of readings after `start_s` and up to `end_s`; None if there are none."""
         first, last = bisect_right(self.times_s, start_s), bisect_right(self.times_s, end_s)
         known = [watts for watts in self.watts[first:last] if not math.isnan(watts)]
-        return statistics.median(known) if known else None
+        if known:
+            return statistics.median(known)
+        return None
 
 
 def power_over_time(meter: MeterSamples) -> list[DomainPower]:
     """One a domain of the meter; none of a meter that was read once."""
     domains: dict[str, list[int]] = {}
-    for place, channel in enumerate(meter.info.channels):
+    for index, channel in enumerate(meter.info.channels):
         if channel.in_domain_total:
-            domains.setdefault(channel.domain, []).append(place)
+            domains.setdefault(channel.domain, []).append(index)
     return [
         _of_domain(meter, domain, places)
         for domain, places in domains.items()
@@ -590,14 +614,12 @@ def power_over_time(meter: MeterSamples) -> list[DomainPower]:
 def _of_domain(meter: MeterSamples, domain: str, places: Sequence[int]) -> DomainPower:
     """The sum of a domain's channels; NaN where one of them was not read."""
     counted = any(meter.info.channels[place].quantity == "energy_j" for place in places)
-    least_s = _LEAST_BEAT * meter.info.period_s if counted else 0.0
+    least_s = 0.0
+    if counted:
+        least_s = _LEAST_BEAT * meter.info.period_s
     kept = _beats(meter.times_s, least_s)
     columns = [_watts(meter, place, kept) for place in places]
-    watts = (
-        columns[0]
-        if len(columns) == 1
-        else [math.fsum(values) for values in zip(*columns, strict=True)]
-    )
+    watts = columns[0] if len(columns) == 1 else list(map(math.fsum, zip(*columns, strict=True)))
     return DomainPower(domain, _at(meter.times_s, kept), watts)
 
 
@@ -606,14 +628,16 @@ def _beats(times_s: Sequence[float], least_s: float) -> Sequence[int]:
     if not least_s:
         return range(len(times_s))
     kept = [0]
-    for place in range(1, len(times_s)):
-        if times_s[place] - times_s[kept[-1]] >= least_s:
-            kept.append(place)
+    for index in range(1, len(times_s)):
+        if times_s[index] - times_s[kept[-1]] >= least_s:
+            kept.append(index)
     return kept
 
 
 def _at(column: Sequence[float], kept: Sequence[int]) -> Sequence[float]:
-    return column if len(kept) == len(column) else [column[n] for n in kept]
+    if len(kept) == len(column):
+        return column
+    return [column[n] for n in kept]
 
 
 def _watts(meter: MeterSamples, place: int, kept: Sequence[int]) -> Sequence[float]:

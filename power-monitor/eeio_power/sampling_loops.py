@@ -143,7 +143,9 @@ class Column:
         fixed time, which faster reading does not shorten.
         """
         period_s = max(1.0 / rate_hz, self.info.native_period_s)
-        return period_s if self._counters_only and period_s < self.info.period_s else None
+        if self._counters_only and period_s < self.info.period_s:
+            return period_s
+        return None
 
     def forget_counters(self, before_s: float) -> None:
         """Drops a counter's readings from before a time that are in the file.
@@ -210,7 +212,9 @@ class Column:
             value if is_storable(channel, value) else MISSING
             for channel, value in zip(self.info.channels, values, strict=True)
         )
-        time_s = (begun_s + done_s) / 2.0 if self._counters_only else done_s
+        time_s = done_s
+        if self._counters_only:
+            time_s = (begun_s + done_s) / 2.0
         usable = [p is None and v == v for p, v in zip(problems, values, strict=True)]
         self._store(begun_s, time_s, values, usable, error)
         return any(usable)
@@ -474,7 +478,9 @@ class BatchLoop(Column):
             self._take_all(batch)
             return
         for k, values in enumerate(zip(*batch.columns, strict=True)):
-            unread = "a counter cannot be read" if any(map(math.isnan, values)) else None
+            unread = None
+            if any(map(math.isnan, values)):
+                unread = "a counter cannot be read"
             problem = batch.problems.get(k, unread)
             self._take(batch.begun_s[k], batch.done_s[k], values, problem)
 
@@ -502,9 +508,9 @@ class BatchLoop(Column):
             return
         times_s = [round(time_s, 6) for time_s in batch.done_s]
         if self._counters_only:
-            times_s = [
-                round((a + b) / 2.0, 6) for a, b in zip(batch.begun_s, batch.done_s, strict=True)
-            ]
+            times_s = []
+            for a, b in zip(batch.begun_s, batch.done_s, strict=True):
+                times_s.append(round((a + b) / 2.0, 6))
         self._times_s.extend(times_s)
         for column, values in zip(self._values, batch.columns, strict=True):
             column.extend(values)
@@ -581,7 +587,9 @@ class LoggedLoop:
         with self._changed:
             times_s, columns = self._times_s, self._values
             rows = list(zip(*columns, strict=True))
-            elapsed_s = times_s[-1] - times_s[0] if times_s else 0.0
+            elapsed_s = 0.0
+            if times_s:
+                elapsed_s = times_s[-1] - times_s[0]
             distinct = sum(1 for a, b in pairwise(rows) if a != b)
             failed = sum(1 for row in rows if any(map(math.isnan, row)))
             return MeterRates(
@@ -606,7 +614,9 @@ class LoggedLoop:
         off_s = max(early_s, late_s)
         if off_s <= 0.0:
             return None
-        where = "ends before the run began" if off_s == early_s else "begins after now"
+        where = "begins after now"
+        if off_s == early_s:
+            where = "ends before the run began"
         return f"its log {where}, by {off_s:.1f} s ({off_s / 3600:.2f} h): check tz= and offset_s="
 
     def _refresh(self) -> None:

@@ -105,7 +105,7 @@ class OutputFolder:
             "started_monotonic_s": start_s,
             "ended_monotonic_s": end_s,
             "started_utc_s": utc_s,
-            "stamps": [list(stamp) for stamp in self._stamps],
+            "stamps": list(map(list, self._stamps)),
         }
         (self.folder / "capture.json").write_text(json.dumps(body) + "\n", encoding="utf-8")
         kept = self.folder.with_name(name)
@@ -134,10 +134,15 @@ def reported(command: Sequence[str], folder: Path) -> dict[str, Any]:
     try:
         done = subprocess.run(
             [*command, str(folder)],
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=REPORT_LIMIT_S,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=REPORT_LIMIT_S,
             check=False,
-        )  # fmt: skip
-        body = inputs.parse_json(done.stdout) if done.returncode == 0 else None
+        )
+        body = None
+        if done.returncode == 0:
+            body = inputs.parse_json(done.stdout)
     except (OSError, ValueError, subprocess.TimeoutExpired) as error:
         raise PowerError(f"{' '.join(command)}: {error}") from error
     if not isinstance(body, dict):
@@ -295,7 +300,7 @@ class Session:
             utc_s = time.time() - (time.monotonic() - trial.start_s)
             kept = output.keep(str(request["keep"]), self._factors, trial.start_s, end_s, utc_s)
             try:
-                body = reported([str(argument) for argument in request["tell"]], kept)
+                body = reported(list(map(str, request["tell"])), kept)
                 for key in OF_COMMAND:
                     if key in body:
                         answer[key] = body.pop(key)
@@ -350,7 +355,9 @@ class Session:
 
 
 def _kind_label(kind: str) -> str:
-    return f"{MARKS[kind]}, not a measurement" if kind in MARKS else kind
+    if kind in MARKS:
+        return f"{MARKS[kind]}, not a measurement"
+    return kind
 
 
 def serve(session: Session, requests: Iterable[str], answers: TextIO) -> None:

@@ -62,11 +62,15 @@ def invalid(readings: Sequence[EnergyReading], reason: str) -> list[EnergyReadin
     """The readings without their figures, for this reason."""
     return [
         replace(
-            reading, power_w=None, energy_j=None, uncertainty_j=None, valid=False,
+            reading,
+            power_w=None,
+            energy_j=None,
+            uncertainty_j=None,
+            valid=False,
             reasons=(*reading.reasons, reason),
         )
         for reading in readings
-    ]  # fmt: skip
+    ]
 
 
 class SuspensionWatch:

@@ -79,13 +79,17 @@ def by_number(path: Path) -> list[tuple[int, str]]:
 def _part_number(part: str) -> tuple[int, str]:
     if part[0] == ":" and len(part) > 1:
         return int(part[1:], 16), ":"
-    return (int(part), "") if part.isdigit() else (-1, part)
+    if part.isdigit():
+        return (int(part), "")
+    return (-1, part)
 
 
 def chassis_of(root: Path) -> str | None:
     """`shared` or `blade` if SMBIOS (7.4.1) shows that the chassis has several machines."""
     number = read_optional_int(root / "sys/class/dmi/id/chassis_type")
-    return _CHASSIS.get(number) if number is not None else None
+    if number is not None:
+        return _CHASSIS.get(number)
+    return None
 
 
 # Multi-system chassis; Blade, Blade enclosure. The highest bit is that of a lock.
@@ -122,9 +126,15 @@ class Choice(Generic[SomeSensor]):
         remark = next((s.channel.remark for s in self.sensors if s.channel.remark), None)
         doubt = next((s.channel.doubt for s in self.sensors if s.channel.doubt), None)
         return Detected(
-            spec, kind, tuple(contents), True, remark, contents=contents, rule=self.rule,
+            spec,
+            kind,
+            tuple(contents),
+            True,
+            remark,
+            contents=contents,
+            rule=self.rule,
             doubt=doubt,
-        )  # fmt: skip
+        )
 
 
 class Readable(Protocol):
@@ -161,7 +171,7 @@ def named(
     sensors: Sequence[SomeSensor], only: str, name_of: Callable[[SomeSensor], str], noun: str
 ) -> Choice[SomeSensor]:
     """The sensors that `only=A+B` names: the user states that they add up to the system."""
-    names = [name_of(sensor) for sensor in sensors]
+    names = list(map(name_of, sensors))
     wanted = only.split("+")
     unknown = [name for name in wanted if name not in names]
     if unknown:
@@ -171,7 +181,9 @@ def named(
 
 def shown_w(value_w: float | None) -> str:
     """` 12.5 W`; empty without a value."""
-    return "" if value_w is None else f" {value_w:.4g} W"
+    if value_w is None:
+        return ""
+    return f" {value_w:.4g} W"
 
 
 def unreadable(files: Iterable[Path]) -> Problem | None:

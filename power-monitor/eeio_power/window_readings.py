@@ -70,7 +70,9 @@ def absurdity(channel: Channel, value: float) -> str | None:
         return None
     if channel.quantity == "energy_j":
         possible = COUNTER_SAMPLE.contains(value)
-        return None if possible else f"{channel.name}: {value:g} J is not an energy"
+        if possible:
+            return None
+        return f"{channel.name}: {value:g} J is not an energy"
     least_w, most_w = possible_w(channel)
     if value < least_w:
         return f"{channel.name}: {value:g} W is negative: its clamp or shunt may be reversed"
@@ -171,8 +173,8 @@ def readings_around(
     found_s, found = list(compress(found_s, is_true)), list(compress(found, is_true))
     doubts: tuple[Doubt, ...] = ()
     if wrong:
-        why = absurdity(channel, max(wrong, key=abs))
-        doubts = (Doubt(f"{why} ({len(wrong)} such readings are left out)"),)
+        reason = absurdity(channel, max(wrong, key=abs))
+        doubts = (Doubt(f"{reason} ({len(wrong)} such readings are left out)"),)
     least, most = min(found, default=0.0), max(found, default=0.0)
     return Readings(found_s, found, least, most, doubts)
 
@@ -250,9 +252,16 @@ def stretches_around(
         starts_s, ends_s = [*starts_s, times_s[-1]], [*ends_s, end_s]
         powers_w, last_powers_w = [*powers_w, last_w], [*last_powers_w, last_w]
     return Stretches(
-        starts_s, ends_s, powers_w, last_powers_w, head, tail,
-        tuple(found.broken), (*readings.doubts, *found.doubts), found.unsure_j,
-    )  # fmt: skip
+        starts_s,
+        ends_s,
+        powers_w,
+        last_powers_w,
+        head,
+        tail,
+        tuple(found.broken),
+        (*readings.doubts, *found.doubts),
+        found.unsure_j,
+    )
 
 
 # --- counters -------------------------------------------------------------------------------------
@@ -319,15 +328,15 @@ class _Steps:
 
     def judged(self, start_s: float, end_s: float) -> _Found:
         """Corrects steps that wrapped. Reports problems of steps that touch the window."""
-        found = _Found()
+        problems = _Found()
         for k in self._suspects():
             # Those before and after the window give the power next to it.
             touches = min(self._times_s[k + 1], end_s) > max(self._times_s[k], start_s)
-            self._judge(k, found if touches else _Found())
+            self._judge(k, problems if touches else _Found())
             self.powers_w[k] = self.joules[k] / self.lengths_s[k]
         if 0.0 in self.joules:
-            found.doubts += self._still(start_s, end_s)
-        return found
+            problems.doubts += self._still(start_s, end_s)
+        return problems
 
     def _burst_w(self) -> float:
         """The power that a counter which states none is expected to stay below, W: a multiple of
@@ -363,14 +372,16 @@ class _Steps:
             and min(self._values[1:]) > least_j
         ):
             return []
-        return [
-            k
-            for k, (joules, seconds) in enumerate(zip(self.joules, self.lengths_s, strict=True))
-            if joules < 0.0
-            or seconds > long_s
-            or joules > (most_j := self._most_j(k, bound_w))
-            or abs(self._values[k + 1]) <= most_j
-        ]
+        suspects = []
+        for k, (joules, seconds) in enumerate(zip(self.joules, self.lengths_s, strict=True)):
+            if (
+                joules < 0.0
+                or seconds > long_s
+                or joules > (most_j := self._most_j(k, bound_w))
+                or abs(self._values[k + 1]) <= most_j
+            ):
+                suspects.append(k)
+        return suspects
 
     def _judge(self, k: int, found: _Found) -> None:
         channel, length_s = self._channel, self.lengths_s[k]
@@ -382,59 +393,84 @@ class _Steps:
                 f"{channel.name}: the counter ran backwards (reset, or suspended machine)"
             )
             return
-        if length_s > self._wrap_limit_s:
-            found.broken.append(
-                f"{channel.name}: {length_s:.1f} s without a reading; at {self._likely_w:g} W the "
-                f"counter may have wrapped unseen after {self._wrap_limit_s:.1f} s"
-            )
-            return
-        most_w = channel.max_power_w or ABSURD_POWER_W
-        if step_j > self._most_j(k, JUMP_FACTOR * most_w):
-            found.broken.append(
-                f"{channel.name}: the counter jumped by {step_j:.1f} J in {length_s:.3f} s, more "
-                f"than {most_w:g} W can give: it was reset"
-            )
+        if (broken := self._broken(k, step_j)) is not None:
+            found.broken.append(broken)
             return
         near_w = self._near_w(k)
         apart_j = max((abs(step_j - w * length_s) for w in near_w), default=math.inf)
         if not channel.max_power_w and step_j > self._most_j(k, self._likely_w):
-            found.doubts.append(Doubt(
+            doubt = Doubt(
                 f"{channel.name}: the counter jumped by {step_j:.1f} J in {length_s:.3f} s, more "
-                f"than {BURST_FACTOR:g} times its power before and after", apart_j,
-            ))  # fmt: skip
-        # The maximum that it can have counted in this time since it began at 0.
-        since_reset_w = self._likely_w * (JUMP_FACTOR if channel.max_power_w else 1.0)
-        if near_w and length_s <= self._late_s:
-            since_reset_w = min(since_reset_w, WRAP_FACTOR * max(near_w))
-        may_be_reset = wrapped or abs(self._values[k + 1]) <= self._most_j(k, since_reset_w)
-        if not may_be_reset:
-            if (
-                length_s > self._late_s
-                and near_w
-                and step_j > self._most_j(k, BURST_FACTOR / 4.0 * max(near_w))
-            ):
-                found.doubts.append(Doubt(self._gap_text(step_j, length_s, near_w), apart_j))
-            return
+                f"than {BURST_FACTOR:g} times its power before and after",
+                apart_j,
+            )
+            found.doubts.append(doubt)
+        if wrapped or self._may_be_reset(k, near_w):
+            self._judge_reset(k, found, near_w, wrapped)
+        elif self._is_high_gap(k, step_j, near_w):
+            found.doubts.append(Doubt(self._gap_text(step_j, length_s, near_w), apart_j))
+
+    def _broken(self, k: int, step_j: float) -> str | None:
+        """Why the energy of the step is unknown."""
+        channel, length_s = self._channel, self.lengths_s[k]
+        if length_s > self._wrap_limit_s:
+            return (
+                f"{channel.name}: {length_s:.1f} s without a reading; at {self._likely_w:g} W the "
+                f"counter may have wrapped unseen after {self._wrap_limit_s:.1f} s"
+            )
+        most_w = channel.max_power_w or ABSURD_POWER_W
+        if step_j > self._most_j(k, JUMP_FACTOR * most_w):
+            return (
+                f"{channel.name}: the counter jumped by {step_j:.1f} J in {length_s:.3f} s, more "
+                f"than {most_w:g} W can give: it was reset"
+            )
+        return None
+
+    def _is_high_gap(self, k: int, step_j: float, near_w: Sequence[float]) -> bool:
+        """Whether the power in a time without a reading is far above that next to it."""
+        if self.lengths_s[k] <= self._late_s or not near_w:
+            return False
+        return step_j > self._most_j(k, BURST_FACTOR / 4.0 * max(near_w))
+
+    def _may_be_reset(self, k: int, near_w: Sequence[float]) -> bool:
+        """Whether the counter can have counted its value in this time since it began at 0."""
+        most_w = self._likely_w
+        if self._channel.max_power_w:
+            most_w *= JUMP_FACTOR
+        if near_w and self.lengths_s[k] <= self._late_s:
+            most_w = min(most_w, WRAP_FACTOR * max(near_w))
+        return abs(self._values[k + 1]) <= self._most_j(k, most_w)
+
+    def _judge_reset(self, k: int, found: _Found, near_w: Sequence[float], wrapped: bool) -> None:
+        """A step that may be a reset of the counter."""
+        name, step_j, length_s = self._channel.name, self.joules[k], self.lengths_s[k]
         if wrapped and near_w and not self._fits(k, step_j, near_w):
             found.broken.append(
-                f"{channel.name}: the counter restarted: as a wrap that is "
+                f"{name}: the counter restarted: as a wrap that is "
                 f"{step_j / length_s:.1f} W, next to {_watts(near_w)}: it was reset"
             )
         elif length_s > self._late_s:
+            happened = "may have wrapped or"
+            if wrapped:
+                happened = "wrapped or"
             # For a short gap, the power next to it limits how much a reset may hide.
-            short = bool(near_w) and length_s <= self._gap_limit_s
-            found.doubts.append(Doubt(
-                f"{channel.name}: {length_s:.1f} s without a reading, in which the counter "
-                f"{'wrapped or' if wrapped else 'may have wrapped or'} was reset",
-                WRAP_FACTOR * max(near_w) * length_s if short else math.inf,
-            ))  # fmt: skip
+            hidden_j = math.inf
+            if near_w and length_s <= self._gap_limit_s:
+                hidden_j = WRAP_FACTOR * max(near_w) * length_s
+            doubt = Doubt(
+                f"{name}: {length_s:.1f} s without a reading, in which the counter "
+                f"{happened} was reset",
+                hidden_j,
+            )
+            found.doubts.append(doubt)
         elif not near_w:
-            found.doubts.append(Doubt(
-                f"{channel.name}: the counter may have been reset, and no other reading shows it"
-            ))  # fmt: skip
+            found.doubts.append(
+                Doubt(f"{name}: the counter may have been reset, and no other reading shows it")
+            )
         else:
             # If it was a reset, all energy of the stretch is unknown. There is one at most: after
             # it many readings are small.
+            apart_j = max(abs(step_j - w * length_s) for w in near_w)
             found.unsure_j = max(found.unsure_j, apart_j, max(near_w) * length_s)
 
     def _gap_text(self, step_j: float, length_s: float, near_w: Sequence[float]) -> str:
@@ -451,10 +487,10 @@ class _Steps:
         )
         found = []
         for side in sides:
-            usable = [
-                n for n in side
-                if 0.0 <= self.joules[n] <= self._most_j(n, JUMP_FACTOR * self._likely_w)
-            ]  # fmt: skip
+            usable = []
+            for n in side:
+                if 0.0 <= self.joules[n] <= self._most_j(n, JUMP_FACTOR * self._likely_w):
+                    usable.append(n)
             seconds = math.fsum(self.lengths_s[n] for n in usable)
             if seconds > 0.0:
                 found.append(math.fsum(self.joules[n] for n in usable) / seconds)
@@ -551,8 +587,11 @@ def unseen_time_s(
     """Time of the window that no reading accounts for, s."""
     counter = channel.quantity == "energy_j"
     unseen_s = 0.0
-    ends = [0] if stretches.head and counter else []
-    ends += [len(stretches.starts_s) - 1] if stretches.tail else []
+    ends = []
+    if stretches.head and counter:
+        ends = [0]
+    if stretches.tail:
+        ends.append(len(stretches.starts_s) - 1)
     for k in {*late, *ends}:
         inside_s = stretches.inside_s(k, start_s, end_s)
         if k in ends:

@@ -64,9 +64,11 @@ def _test(phase: FoundPhase) -> tuple[object, ...]:
 def _figures(phase: FoundPhase) -> _Figures:
     """What the tool measured."""
     figures = {
-        "runtime_s": phase.runtime_s, "iops": phase.iops, "rate": phase.bandwidth_bytes_per_s,
+        "runtime_s": phase.runtime_s,
+        "iops": phase.iops,
+        "rate": phase.bandwidth_bytes_per_s,
         **phase.metrics,
-    }  # fmt: skip
+    }
     return tuple(sorted((name, value) for name, value in figures.items() if value))
 
 

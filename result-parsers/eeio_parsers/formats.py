@@ -60,7 +60,9 @@ def unlabelled(text: str) -> str:
     is before the first line of IOR or mdtest."""
     # The pattern takes as long as reading a file of JSON.
     may_be = "IOR-" in text or "was launched" in text
-    return re.sub(_LABEL, "", text, flags=re.M) if may_be and _LABELLED.search(text) else text
+    if may_be and _LABELLED.search(text):
+        return re.sub(_LABEL, "", text, flags=re.M)
+    return text
 
 
 def format_of(text: str, path: Path) -> Format | None:
@@ -88,12 +90,13 @@ def _with_keys(text: str, head: str) -> Format | None:
 
 def _first_in(text: str) -> Format | None:
     """That whose report is the first in the text."""
-    places = [
-        (form.prepares_others, match.start(), order, form)
-        for order, form in enumerate(every())
-        if form.begins is not None and (match := form.begins.search(text)) is not None
-    ]
-    return min(places)[3] if places else None
+    places = []
+    for order, form in enumerate(every()):
+        if form.begins is not None and (match := form.begins.search(text)) is not None:
+            places.append((form.prepares_others, match.start(), order, form))
+    if places:
+        return min(places)[3]
+    return None
 
 
 def in_json_string(text: str, form: Format | None) -> str | None:
@@ -105,7 +108,9 @@ def in_json_string(text: str, form: Format | None) -> str | None:
     except (ValueError, RecursionError):
         return None
     inside = format_of(re.sub(r'(?:\\r)?\\n|"', "\n", text), Path())
-    return inside.tool if inside is not None and not inside.keys else None
+    if inside is not None and not inside.keys:
+        return inside.tool
+    return None
 
 
 def others_in(text: str, form: Format) -> list[Format]:

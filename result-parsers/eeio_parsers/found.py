@@ -51,10 +51,15 @@ class FoundPhase:
     def checked(self) -> "FoundPhase":
         """Itself. Raises LimitError if a figure is out of range."""
         for quantity, name in (
-            (q.BANDWIDTH, "bandwidth_bytes_per_s"), (q.RATE, "iops"), (q.SIZE, "bytes"),
-            (q.DURATION, "runtime_s"), (q.REQUEST_SIZE, "request_bytes"), (q.COUNT, "iodepth"),
-            (q.REQUEST_SIZE, "jobs"), (q.COUNT, "nodes"),  # the limit of a record's processes
-        ):  # fmt: skip
+            (q.BANDWIDTH, "bandwidth_bytes_per_s"),
+            (q.RATE, "iops"),
+            (q.SIZE, "bytes"),
+            (q.DURATION, "runtime_s"),
+            (q.REQUEST_SIZE, "request_bytes"),
+            (q.COUNT, "iodepth"),
+            (q.REQUEST_SIZE, "jobs"),
+            (q.COUNT, "nodes"),  # the limit of a record's processes
+        ):
             value = getattr(self, name)
             if value is not None:
                 quantity.checked(value, name)
@@ -91,8 +96,8 @@ def to_json(report: FoundReport, number: int) -> dict[str, Any]:
         "report": number,
         "host": report.host,
         "notes": list(report.notes),
-        "phases": [asdict(phase) for phase in report.phases],
-        "mixed": [asdict(phase) for phase in report.mixed],
+        "phases": list(map(asdict, report.phases)),
+        "mixed": list(map(asdict, report.mixed)),
     }
 
 
@@ -101,11 +106,10 @@ def with_mixed(report: FoundReport) -> FoundReport:
     of_group: dict[str, list[FoundPhase]] = {}
     for phase in report.phases:
         of_group.setdefault(phase.group, []).append(phase)
-    mixed = [
-        _both(phases)
-        for phases in of_group.values()
-        if {phase.operation for phase in phases} >= {"read", "write"}
-    ]
+    mixed = []
+    for phases in of_group.values():
+        if {phase.operation for phase in phases} >= {"read", "write"}:
+            mixed.append(_both(phases))
     return replace(report, mixed=tuple(mixed))
 
 
@@ -140,14 +144,20 @@ def added(jobs: Sequence[FoundPhase], name: str) -> FoundPhase:
 
     def same(field_name: str) -> Any:
         values = {getattr(job, field_name) for job in jobs}
-        return values.pop() if len(values) == 1 else None
+        if len(values) == 1:
+            return values.pop()
+        return None
 
     def total(field_name: str) -> Any:
         values = [getattr(job, field_name) for job in jobs]
-        return None if None in values else sum(values)
+        if None in values:
+            return None
+        return sum(values)
 
     runtimes = [job.runtime_s for job in jobs]
-    longest_s = None if None in runtimes else max(r for r in runtimes if r is not None)
+    longest_s = None
+    if None not in runtimes:
+        longest_s = max(r for r in runtimes if r is not None)
 
     def rate(field_name: str) -> float | None:
         plain: float | None = total(field_name)
@@ -157,14 +167,16 @@ def added(jobs: Sequence[FoundPhase], name: str) -> FoundPhase:
         return done / longest_s
 
     names = dict.fromkeys(key for job in jobs for key in job.options)
-    options = {
-        key: " | ".join(dict.fromkeys(job.options.get(key, "-") for job in jobs)) for key in names
-    }
+    options = {}
+    for key in names:
+        options[key] = " | ".join(dict.fromkeys(job.options.get(key, "-") for job in jobs))
     return replace(
         first,
         name=name,
-        **{one: same(one) for one in ("access_pattern", "request_bytes", "direct", "iodepth",
-                                      "engine", "nodes")},
+        **{
+            one: same(one)
+            for one in ("access_pattern", "request_bytes", "direct", "iodepth", "engine", "nodes")
+        },
         jobs=total("jobs"),
         bandwidth_bytes_per_s=rate("bandwidth_bytes_per_s"),
         iops=rate("iops"),
@@ -174,7 +186,7 @@ def added(jobs: Sequence[FoundPhase], name: str) -> FoundPhase:
         metrics={},
         options=options,
         error=next((job.error for job in jobs if job.error), None),
-    )  # fmt: skip
+    )
 
 
 def groups(phases: Iterable[tuple[str, FoundPhase]]) -> tuple[FoundPhase, ...]:
@@ -193,7 +205,9 @@ def groups(phases: Iterable[tuple[str, FoundPhase]]) -> tuple[FoundPhase, ...]:
 def size(text: str, kilo: int = KIB) -> int | None:
     """Whole bytes of `4k`, `4KiB`, `1 MiB`, `4096B` (`units.bytes_of`)."""
     found = bytes_of(text, kilo)
-    return None if found is None else round(found)
+    if found is None:
+        return None
+    return round(found)
 
 
 def number(text: str | None) -> float | None:
@@ -202,7 +216,9 @@ def number(text: str | None) -> float | None:
         value = float(str(text).replace(",", ""))
     except ValueError:
         return None
-    return value if 0 <= value < 1e18 else None
+    if 0 <= value < 1e18:
+        return value
+    return None
 
 
 def figure(text: object) -> float:
@@ -213,9 +229,18 @@ def figure(text: object) -> float:
     return value
 
 
+def first_group(match: re.Match[str] | None) -> str | None:
+    """None without a match."""
+    if match is None:
+        return None
+    return match[1]
+
+
 def count(text: object) -> int | None:
     value = number(str(text))
-    return None if value is None or value != int(value) else int(value)
+    if value is None or value != int(value):
+        return None
+    return int(value)
 
 
 T = TypeVar("T")
@@ -224,7 +249,9 @@ T = TypeVar("T")
 def only_one(values: Iterable[T]) -> T | None:
     """The value that all have; None if they differ, or if there is none."""
     found = set(values)
-    return found.pop() if len(found) == 1 else None
+    if len(found) == 1:
+        return found.pop()
+    return None
 
 
 def utc(seconds: float) -> str:
@@ -244,15 +271,18 @@ _DATE = re.compile(
 def local_date(text: str) -> str | None:
     """The ISO time of a date as ctime() prints it, without a zone: the file does not report one.
     With `UTC` or `GMT` it has the zone."""
-    found = _DATE.search(text)
-    if found is None:
+    match = _DATE.search(text)
+    if match is None:
         return None
     try:
-        date = datetime.strptime(f"{found[1]} {found[2]} {found[5]} {found[3]}",
-                                 "%b %d %Y %H:%M:%S")  # fmt: skip
+        date = datetime.strptime(
+            f"{match[1]} {match[2]} {match[5]} {match[3]}", "%b %d %Y %H:%M:%S"
+        )
     except ValueError:
         return None
-    zone = "+00:00" if found[4] in ("UTC", "GMT") else ""
+    zone = ""
+    if match[4] in ("UTC", "GMT"):
+        zone = "+00:00"
     return date.isoformat(timespec="seconds") + zone
 
 
@@ -299,8 +329,11 @@ def complete(found: list[FoundReport], lost: Sequence[ToolOutputError]) -> Itera
     or of a log that was ended early, are whole. Raises the first error if there are no others."""
     if lost and not found:
         raise lost[0]
-    notes = (f"{len(lost)} other reports of the file are not read, the first: {lost[0]}",
-             ) if lost else ()  # fmt: skip
+    notes = (
+        (f"{len(lost)} other reports of the file are not read, the first: {lost[0]}",)
+        if lost
+        else ()
+    )
     yield from (replace(report, notes=(*report.notes, *notes)) for report in found)
 
 

@@ -31,7 +31,10 @@ class FoundFile:
 
     @property
     def version(self) -> str | None:
-        return next((report.version for report in self.reports if report.version), None)
+        for report in self.reports:
+            if report.version:
+                return report.version
+        return None
 
     def reject(self, why: str) -> None:
         self.reports, self.rejected = [], why
@@ -43,7 +46,7 @@ class FoundFile:
             "tool": self.tool,
             "tool_version": self.version,
             "format": self.form,
-            "reports": [to_json(report, place) for place, report in enumerate(self.reports)],
+            "reports": [to_json(report, index) for index, report in enumerate(self.reports)],
             "rejected": self.rejected,
         }
 

@@ -347,7 +347,9 @@ def parse_spec(spec: str) -> tuple[str, dict[str, str]]:
     """
     head, *parts = spec.split(",")
     name, colon, argument = head.partition(":")
-    options: dict[str, str] = {"": argument.strip()} if colon else {}
+    options: dict[str, str] = {}
+    if colon:
+        options = {"": argument.strip()}
     for part in parts:
         key, equals, value = part.partition("=")
         if not equals or not key.strip() or not value.strip():
@@ -466,8 +468,12 @@ def number_option(
     except ValueError:
         value = -1.0
     if not 0.0 <= value <= most or (above_zero and value == 0.0):
-        least = "above 0" if above_zero else "of at least 0"
-        limit = "" if most == FIGURE.most else f", at most {most:g}"
+        least = "of at least 0"
+        if above_zero:
+            least = "above 0"
+        limit = ""
+        if most != FIGURE.most:
+            limit = f", at most {most:g}"
         raise PowerError(f"meter '{spec}': {key}={text} is not a number {least}{limit}")
     return value
 

@@ -52,8 +52,10 @@ _PART_CHIPS: Sequence[tuple[re.Pattern[str], Domain | None]] = (
     (re.compile(r"nvme|drivetemp"), "device"),
 )
 PART_CONTENTS: Mapping[Domain, Contents] = {
-    "package": only("processor"), "dram": only("memory"), "device": only("drives"),
-}  # fmt: skip
+    "package": only("processor"),
+    "dram": only("memory"),
+    "device": only("drives"),
+}
 # The least number of a driver: a supply without a voltage draws nothing, and 0 W alone might be a
 # sensor that does not measure.
 _UNPLUGGED_W = 1e-6
@@ -83,7 +85,7 @@ _CLASSES: Mapping[Family, _ChipClass] = {
     "ina": _ChipClass(accuracy_relative=0.02, resolution_w=0.025, period_s=0.1),
     # PMBus' LINEAR11 has eleven bits: 1 W in supplies of kilowatts. Supplies state 2 % to 5 %.
     "supply": _ChipClass(accuracy_relative=0.05, resolution_w=1.0, period_s=1.0),
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)
@@ -119,7 +121,7 @@ class FileSensor:
     def read(self) -> float | None:
         """W or J; None if the kernel gives no value."""
         try:
-            numbers = [read_int(file) for file in self.files]
+            numbers = list(map(read_int, self.files))
         except (OSError, ValueError):
             return None
         # mV x mA is uW, too. The sign of a tester's current is the direction of its plug.
@@ -128,7 +130,9 @@ class FileSensor:
             value = abs(value)
         if value == 0.0 and self.mains is not None and read_optional_int(self.mains) == 0:
             return _UNPLUGGED_W
-        return None if self._is_no_measurement(value) else value * self.factor
+        if self._is_no_measurement(value):
+            return None
+        return value * self.factor
 
     def _is_no_measurement(self, value: float) -> bool:
         """Many ACPI meters always report 0 W, or their largest number, 4.29 MW: for a running
@@ -161,7 +165,9 @@ def sensors_of(folder: Path) -> tuple[FileSensor, ...]:
         chip = _chip(class_folder, chip_folder)
         # Two chips of one name: the second one is called by its folder.
         is_second = any(sensor.name.startswith(f"{chip}/") for sensor in sensors)
-        prefix = f"{chip}@{class_folder.name}" if is_second else chip
+        prefix = chip
+        if is_second:
+            prefix = f"{chip}@{class_folder.name}"
         sensors += _of_chip(chip, chip_folder, prefix)
     supplies = {sensor.chip for sensor in sensors if sensor.is_of_supply and sensor.sensor.may_add}
     return tuple(_with_its_kind(sensor, supplies) for sensor in sensors)
@@ -176,11 +182,15 @@ def _with_its_kind(sensor: FileSensor, supplies: set[str]) -> FileSensor:
 
 def _of_chip(chip: str, folder: Path, prefix: str) -> list[FileSensor]:
     if chip == _ACPI or _INA.fullmatch(chip):
-        family: Family = "acpi" if chip == _ACPI else "ina"
-        return [_of_line(sensor) for sensor in _listed(chip, folder, prefix, family)]
+        family: Family = "ina"
+        if chip == _ACPI:
+            family = "acpi"
+        return list(map(_of_line, _listed(chip, folder, prefix, family)))
     listed = _listed(chip, folder, prefix, "supply")
     supplies = _corsair(listed) if chip == _CORSAIR else _supplies(chip, folder, prefix, listed)
-    known_files = {file for sensor in supplies for file in sensor.files}
+    known_files: set[Path] = set()
+    for sensor in supplies:
+        known_files.update(sensor.files)
     return supplies + [
         _other(sensor, folder) for sensor in listed if not known_files.issuperset(sensor.files)
     ]
@@ -190,7 +200,9 @@ def _files_of(class_folder: Path) -> Path:
     """Where a chip's sensor files are: in its class folder, or in its device's."""
     device = class_folder / "device"
     has_sensors = any(map(_SENSOR_FILE.fullmatch, _file_names(class_folder)))
-    return device if not has_sensors and device.is_dir() else class_folder
+    if not has_sensors and device.is_dir():
+        return device
+    return class_folder
 
 
 def _chip(class_folder: Path, chip_folder: Path) -> str:
@@ -201,7 +213,9 @@ def _chip(class_folder: Path, chip_folder: Path) -> str:
     is_acpi = read_optional_text(chip_folder / "hid") == _ACPI_ID or any(
         (chip_folder / file).exists() for file in _ACPI_FILES
     )
-    return _ACPI if is_acpi else ""
+    if is_acpi:
+        return _ACPI
+    return ""
 
 
 def _listed(chip: str, folder: Path, prefix: str, family: Family) -> list[FileSensor]:
@@ -227,9 +241,14 @@ def _listed(chip: str, folder: Path, prefix: str, family: Family) -> list[FileSe
             delay=_delay(family, period_s, nominal),
         )
         sensor = Sensor(
-            name=f"{prefix}/{word}{n}", role=role, power_w=None, label=label, domain=domain,
-            contents=contents, unit=number(label),
-        )  # fmt: skip
+            name=f"{prefix}/{word}{n}",
+            role=role,
+            power_w=None,
+            label=label,
+            domain=domain,
+            contents=contents,
+            unit=number(label),
+        )
         listed.append(FileSensor(chip, family, sensor, channel, files, period_s))
     if family == "ina":
         listed = [_at_its_voltage(sensor, alone=len(listed) == 1) for sensor in listed]
@@ -252,7 +271,9 @@ def _of_line(sensor: FileSensor) -> FileSensor:
     contents = sensor.sensor.contents
     if sensor.sensor.domain == "system":
         # What is fed by an INA chip's line is unknown.
-        contents = MACHINE if is_meter else Contents(leaves_out=("supply",))
+        contents = MACHINE
+        if not is_meter:
+            contents = Contents(leaves_out=("supply",))
     known = replace(
         sensor.sensor,
         contents=contents,
@@ -266,13 +287,18 @@ def _at_its_voltage(sensor: FileSensor, alone: bool) -> FileSensor:
     """A sensor of an INA chip with the voltage of its line, V, and the factor of its driver."""
     folder = sensor.files[0].parent
     match = _SENSOR_FILE.fullmatch(sensor.files[0].name)
-    voltage_mv = read_optional_int(folder / f"in{match[2]}_input") if match else None
-    volts = None if voltage_mv is None else voltage_mv / 1e3
+    voltage_mv = None
+    if match:
+        voltage_mv = read_optional_int(folder / f"in{match[2]}_input")
+    volts = None
+    if voltage_mv is not None:
+        volts = voltage_mv / 1e3
     factor = 1.0
     if alone and sensor.channel.quantity == "power_w":
         # Through IIO a chip has its shunt's voltage first.
         factor, of_pair = _fitting(folder, sensor.read())
-        volts = volts if of_pair is None else of_pair
+        if of_pair is not None:
+            volts = of_pair
     return replace(sensor, sensor=replace(sensor.sensor, volts=volts), factor=factor)
 
 
@@ -291,7 +317,9 @@ def _fitting(folder: Path, power_w: float | None) -> tuple[float, float | None]:
 def _values(folder: Path, word: str) -> Iterator[float]:
     """Voltages (`in`), V, or currents (`curr`), A, of a chip."""
     for name in sorted(_file_names(folder)):
-        value = read_optional_int(folder / name) if _is_input(name, word) else None
+        value = None
+        if _is_input(name, word):
+            value = read_optional_int(folder / name)
         if value is not None:
             yield value / 1e3
 
@@ -311,7 +339,9 @@ def _supplies(
     """The input and the output of a power supply, or of another PMBus chip: a supply by its
     voltage; one without a voltage may be an unplugged one."""
     voltage = _input_voltage(folder)
-    input_mv = None if voltage is None else read_optional_int(voltage)
+    input_mv = None
+    if voltage is not None:
+        input_mv = read_optional_int(voltage)
     # One with an unreadable voltage may be a supply: it is included, and then rejected.
     is_supply = voltage is not None and (input_mv is None or input_mv / 1e3 >= _MAINS_V)
     is_regulator = not is_supply and bool(input_mv)
@@ -323,7 +353,8 @@ def _supplies(
         elif _POUT.fullmatch(sensor.label):
             role = "output"
         if role is not None:
-            role = "rail" if is_regulator else role
+            if is_regulator:
+                role = "rail"
             sensors.append(_of_supply(sensor, role, voltage, is_supply))
     if is_supply and not sensors:
         # A supply whose power the driver does not show: a sum would lack it.
@@ -336,11 +367,18 @@ def _supplies(
 
 
 def _of_supply(sensor: FileSensor, role: Role, mains: Path | None, is_supply: bool) -> FileSensor:
-    contents = BEHIND_SUPPLY if _POUT.fullmatch(sensor.label) or role == "output" else WALL
+    contents = WALL
+    if _POUT.fullmatch(sensor.label) or role == "output":
+        contents = BEHIND_SUPPLY
     known = replace(
-        sensor.sensor, role=role, domain="system", contents=contents, may_add=is_supply,
-        unit=str(sensor.files[0].parent), kind=role,
-    )  # fmt: skip
+        sensor.sensor,
+        role=role,
+        domain="system",
+        contents=contents,
+        may_add=is_supply,
+        unit=str(sensor.files[0].parent),
+        kind=role,
+    )
     channel = replace(sensor.channel, domain="system", contents=contents)
     return replace(sensor, sensor=known, channel=channel, mains=mains)
 
@@ -364,15 +402,20 @@ def _other(sensor: FileSensor, folder: Path) -> FileSensor:
     factor, _ = _fitting(folder, sensor.read()) if len(sensor.files) == 1 else (1.0, None)
     power_w = sensor.sensor.power_w
     known = replace(
-        sensor.sensor, domain=domain, contents=contents, may_add=False,
+        sensor.sensor,
+        domain=domain,
+        contents=contents,
+        may_add=False,
         power_w=None if power_w is None else power_w * factor,
-    )  # fmt: skip
+    )
     channel = replace(sensor.channel, domain=domain or "device", contents=contents)
     return replace(sensor, family="other", sensor=known, channel=channel, factor=factor)
 
 
 def _file_names(folder: Path) -> list[str]:
-    return [file.name for file in folder.iterdir()] if folder.is_dir() else []
+    if folder.is_dir():
+        return [file.name for file in folder.iterdir()]
+    return []
 
 
 _Source = tuple[Quantity, str, tuple[Path, ...]]
@@ -420,7 +463,9 @@ def _labelled_pairs(folder: Path) -> Iterator[tuple[int, Quantity, str, tuple[Pa
 def _by_label(folder: Path, word: str) -> dict[str, Path]:
     """Files of a chip's voltages, or currents, by their labels without the letter V, or I."""
     files: dict[str, list[Path]] = {}
-    letter = "v" if word == "in" else "i"
+    letter = "i"
+    if word == "in":
+        letter = "v"
     for name in sorted(_file_names(folder)):
         label = (read_optional_text(folder / name.replace("_input", "_label")) or "").lower()
         if _is_input(name, word) and label.startswith(letter):
@@ -446,8 +491,10 @@ def _label(folder: Path, n: int, word: str, voltage: Path | None) -> str:
     """Of the file `word`. An INA chip has the label of its one power at the voltage, and so has
     a chip without a file of power."""
     names = [f"{word}{n}_label"]
-    names += [f"power{n}_label"] if word == "energy" else []
-    names += [voltage.name.replace("_input", "_label")] if voltage is not None else []
+    if word == "energy":
+        names.append(f"power{n}_label")
+    if voltage is not None:
+        names.append(voltage.name.replace("_input", "_label"))
     for name in (*names, f"power{n}_oem_info", "label"):
         label = read_optional_text(folder / name)
         if label:

@@ -38,11 +38,10 @@ class Guarded:
 
     def open_meter(self, spec: str, options: Mapping[str, str], root: Path) -> Any:
         meter = self._called("open_meter", lambda: self._module.open_meter(spec, options, root))
-        lacks = [
-            word
-            for word in ("spec", "name", "kind", "native_period_s", "channels", "read", "close")
-            if not hasattr(meter, word)
-        ]
+        lacks = []
+        for word in ("spec", "name", "kind", "native_period_s", "channels", "read", "close"):
+            if not hasattr(meter, word):
+                lacks.append(word)
         if lacks:
             raise PowerError(
                 f"meter '{self._name}': {self._path}: the object from open_meter has no "

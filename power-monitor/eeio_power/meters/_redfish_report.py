@@ -129,9 +129,16 @@ class RedfishReport:
 
 
 def open_report(
-    spec: str, name: str, client: http_json.JsonClient, report: str, wanted: str | None,
-    period_s: float | None, channel: Channel, places: Collection[str], power_w: float,
-) -> RedfishReport:  # fmt: skip
+    spec: str,
+    name: str,
+    client: http_json.JsonClient,
+    report: str,
+    wanted: str | None,
+    period_s: float | None,
+    channel: Channel,
+    places: Collection[str],
+    power_w: float,
+) -> RedfishReport:
     """Find the metric and take a first reading.
 
     A metric of one of the properties `places` is the power of `channel`, which was `power_w` just
@@ -161,9 +168,12 @@ def open_report(
     if _place(metric[1]) not in places:
         context = _text(of_metric, "PhysicalContext")
         domain, contents = domain_of(f"{text} {context}")
-        unit = "" if units else ", nor that it is in W"
+        unit = ", nor that it is in W"
+        if units:
+            unit = ""
         doubt = f"{label} was named: its name does not show what it contains{unit}"
-        contents = Contents() if domain == "system" else contents
+        if domain == "system":
+            contents = Contents()
         channel = replace(channel, name=f"redfish:{domain}", domain=domain, contents=contents)
     elif is_average(text):
         doubt = doubt or f"{label} may be a mean over a longer time"
@@ -192,27 +202,33 @@ def _delay(period_s: float) -> Delay:
 
 def _values(answer: Any, where: str) -> list[_Value]:
     """The report's values. Raises PowerError without any."""
-    listed = answer.get("MetricValues") if isinstance(answer, Mapping) else None
+    listed = None
+    if isinstance(answer, Mapping):
+        listed = answer.get("MetricValues")
     if not isinstance(listed, list):
         raise PowerError(f"{where}: not a metric report")
     if "MetricValues@odata.nextLink" in answer:
         raise PowerError(f"{where}: the answer has only the first of its values")
     if not listed:
         raise PowerError(f"{where}: the report has no values: is it enabled?")
-    return [
-        _Value(
-            (_text(one, "MetricId"), _text(one, "MetricProperty"), _source(one)),
-            _unix_s(_text(one, "Timestamp") or _text(answer, "Timestamp")),
-            _number(one),
-            _link(one.get("MetricDefinition") if isinstance(one, Mapping) else None),
+    values = []
+    for one in listed:
+        values.append(
+            _Value(
+                (_text(one, "MetricId"), _text(one, "MetricProperty"), _source(one)),
+                _unix_s(_text(one, "Timestamp") or _text(answer, "Timestamp")),
+                _number(one),
+                _link(one.get("MetricDefinition") if isinstance(one, Mapping) else None),
+            )
         )
-        for one in listed
-    ]
+    return values
 
 
 def _source(value: Any) -> str:
     """The part that Dell's reports name next to a metric of several parts."""
-    vendors = value.get("Oem") if isinstance(value, Mapping) else None
+    vendors = None
+    if isinstance(value, Mapping):
+        vendors = value.get("Oem")
     for vendor in vendors.values() if isinstance(vendors, Mapping) else ():
         for key in ("ContextID", "FQDD", "Label"):
             if found := _text(vendor, key):
@@ -260,7 +276,9 @@ def _functions(definition: Mapping[str, Any], metric: _Metric) -> Iterator[tuple
     """How the metric may be computed from what was collected, and over which time."""
     metrics = definition.get("Metrics")
     for one in metrics if isinstance(metrics, list) else []:
-        listed = one.get("MetricProperties") if isinstance(one, Mapping) else None
+        listed = None
+        if isinstance(one, Mapping):
+            listed = one.get("MetricProperties")
         places = [_place(str(place)) for place in listed or ()]
         is_this = metric[0] and _text(one, "MetricId") == metric[0]
         if is_this or any("{" in place or place == _place(metric[1]) for place in places):
@@ -299,10 +317,10 @@ def _place(source: str) -> str:
 
 def _seconds(duration: str) -> float | None:
     """Of `PT1M30S` (OpenBMC writes 0 as `PT`); None for other texts."""
-    found = _DURATION.fullmatch(duration)
-    if found is None:
+    match = _DURATION.fullmatch(duration)
+    if match is None:
         return None
-    parts = [float(part or 0.0) for part in found.groups()]
+    parts = [float(part or 0.0) for part in match.groups()]
     return ((parts[0] * 24.0 + parts[1]) * 60.0 + parts[2]) * 60.0 + parts[3]
 
 
@@ -317,7 +335,7 @@ def _metric_definition(
 
 
 def _label(metric: _Metric) -> str:
-    named = " ".join(word for word in metric if word)
+    named = " ".join(filter(None, metric))
     return re.sub(r"\s+", " ", named)[:200] or "a metric without a name"
 
 
@@ -325,7 +343,9 @@ def _unix_s(text: str) -> float | None:
     """Of a time in ISO 8601 with its zone; None for other texts."""
     try:
         moment = datetime.fromisoformat(text)
-        return None if moment.tzinfo is None else moment.astimezone(UTC).timestamp()
+        if moment.tzinfo is None:
+            return None
+        return moment.astimezone(UTC).timestamp()
     except (ValueError, OverflowError):
         return None
 
@@ -340,10 +360,16 @@ def _number(value: Any) -> float | None:
 
 def _link(link: Any) -> str:
     target = _text(link, "@odata.id")
-    return target if target.startswith("/redfish/v1/") else ""
+    if target.startswith("/redfish/v1/"):
+        return target
+    return ""
 
 
 def _text(answer: Any, key: str) -> str:
     """The text at a key; empty if there is none."""
-    value = answer.get(key) if isinstance(answer, Mapping) else None
-    return value if isinstance(value, str) else ""
+    value = None
+    if isinstance(answer, Mapping):
+        value = answer.get(key)
+    if isinstance(value, str):
+        return value
+    return ""

@@ -23,8 +23,8 @@ after the meter was opened: then their times cannot be matched.
 import math
 import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime, tzinfo
 from itertools import pairwise
 from pathlib import Path
 
@@ -149,16 +149,22 @@ def open_meter(
 def find(root: Path) -> Detected:
     """A log has to be named."""
     return Detected(
-        "csv", KIND, ("system",), False, "logs are not searched for",
+        "csv",
+        KIND,
+        ("system",),
+        False,
+        "logs are not searched for",
         "name it: --meter csv:FILE,map=time:NAME+power_w:NAME",
-    )  # fmt: skip
+    )
 
 
 def _contents(options: Mapping[str, str]) -> Contents:
     """The parts in the logged power, according to the user. Raises PowerError."""
     lists: dict[str, tuple[Content, ...]] = {}
     for key in ("includes", "leaves_out"):
-        parts = options[key].split("+") if key in options else []
+        parts = []
+        if key in options:
+            parts = options[key].split("+")
         if unknown := [part for part in parts if part not in CONTENTS]:
             raise PowerError(f"{key}={'+'.join(unknown)}: it is some of {', '.join(CONTENTS)}")
         lists[key] = tuple(content for content in CONTENTS if content in parts)
@@ -198,33 +204,49 @@ def _open(spec: str, options: Mapping[str, str], clock_offset_s: Callable[[], fl
 
 def _layout(options: Mapping[str, str]) -> Layout:
     columns = parse_map(options["map"])
-    start = options.get("start")
-    if any(key == "seconds" for key, _ in columns) and start is None:
+    if any(key == "seconds" for key, _ in columns) and "start" not in options:
         raise PowerError("seconds: give the time of second 0, as start=2026-01-31T12:00:00+01:00")
-    try:
-        moment = None if start is None else datetime.fromisoformat(start)
-    except ValueError as error:
-        raise PowerError(f"start={start}: {error}") from error
-    zone = None if "tz" not in options else zone_of(options["tz"])
-    if moment is not None and moment.tzinfo is None:
-        if zone is None:
-            raise PowerError(f"start={start} has no time zone: give tz=")
-        moment = moment.replace(tzinfo=zone)
-    delimiter = options.get("delimiter")
-    if delimiter is not None and delimiter not in DELIMITERS:
-        raise PowerError(f"delimiter={delimiter}: it is one of {', '.join(DELIMITERS)}")
-    decimal = options.get("decimal")
-    if decimal not in (None, "point", "comma"):
-        raise PowerError(f"decimal={decimal}: it is point or comma")
+    start, zone = _start_and_zone(options)
+    delimiter = _one_of(options, "delimiter", DELIMITERS, f"one of {', '.join(DELIMITERS)}")
+    decimal = _one_of(options, "decimal", ("point", "comma"), "point or comma")
     return Layout(
         columns=columns,
         zone=zone,
         time_format=options.get("format"),
-        start=None if moment is None else moment.timestamp(),
+        start=start,
         delimiter=None if delimiter is None else DELIMITERS[delimiter],
         decimal_comma=None if decimal is None else decimal == "comma",
         encoding=options.get("encoding"),
     )
+
+
+def _start_and_zone(options: Mapping[str, str]) -> tuple[float | None, tzinfo | None]:
+    """The time of second 0, and the time zone of the log. Raises PowerError."""
+    start = options.get("start")
+    try:
+        moment = None
+        if start is not None:
+            moment = datetime.fromisoformat(start)
+    except ValueError as error:
+        raise PowerError(f"start={start}: {error}") from error
+    zone = None
+    if "tz" in options:
+        zone = zone_of(options["tz"])
+    if moment is None:
+        return None, zone
+    if moment.tzinfo is None:
+        if zone is None:
+            raise PowerError(f"start={start} has no time zone: give tz=")
+        moment = moment.replace(tzinfo=zone)
+    return moment.timestamp(), zone
+
+
+def _one_of(options: Mapping[str, str], key: str, values: Iterable[str], text: str) -> str | None:
+    """The option, which is one of these values. Raises PowerError."""
+    value = options.get(key)
+    if value is not None and value not in values:
+        raise PowerError(f"{key}={value}: it is {text}")
+    return value
 
 
 def _period_s(file: Path, layout: Layout) -> float:
@@ -233,7 +255,9 @@ def _period_s(file: Path, layout: Layout) -> float:
         return NATIVE_PERIOD_S
     try:
         data = read_bytes(file)
-        times_s = parse_log(data, layout).times_s if data.strip() else []
+        times_s = []
+        if data.strip():
+            times_s = parse_log(data, layout).times_s
     except NoReadingError:
         return NATIVE_PERIOD_S
     except OSError as error:

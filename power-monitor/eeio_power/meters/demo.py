@@ -84,8 +84,8 @@ class DemoMeter:
         rate = max(0, moved - self._bytes) / lasted_s
         package_w = 5.0 + 15.0 * self._load
         device_w = 1.5 + 3.5 * min(1.0, rate / _FULL_BYTES_PER_S)
-        for place, power_w in enumerate(((20.0 + package_w + device_w) / 0.9, package_w, device_w)):
-            self._energy_j[place] += power_w * lasted_s
+        for index, power_w in enumerate(((20.0 + package_w + device_w) / 0.9, package_w, device_w)):
+            self._energy_j[index] += power_w * lasted_s
         self._time_s, self._bytes = now_s, moved
         return list(self._energy_j)
 
@@ -117,6 +117,10 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> DemoMeter:
 def find(root: Path) -> Detected:
     """It is there on every machine, and never chosen by `auto`."""
     return Detected(
-        "demo", KIND, tuple(domain for domain, _, _ in _DOMAINS), True,
-        "fictitious power, to try eeio without a meter", in_auto=False,
-    )  # fmt: skip
+        "demo",
+        KIND,
+        tuple(domain for domain, _, _ in _DOMAINS),
+        True,
+        "fictitious power, to try eeio without a meter",
+        in_auto=False,
+    )

@@ -90,7 +90,9 @@ def _choose(folder: Path, wanted: str | None) -> Choice[FileSensor]:
             return Choice((), (reason, "use another meter, or a newer kernel"))
         return Choice((), (reason, _MISSING))
     problem = unreadable(file for card in cards for file in card.files)
-    left_out = f"; without {', '.join(with_processor)}" if with_processor else ""
+    left_out = ""
+    if with_processor:
+        left_out = f"; without {', '.join(with_processor)}"
     return Choice(tuple(_as_accelerator(card, left_out) for card in cards), problem)
 
 

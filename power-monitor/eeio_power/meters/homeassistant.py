@@ -207,10 +207,13 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> HomeAssista
 def find(root: Path) -> Detected:
     """Which of its sensors is of this machine is unknown."""
     return Detected(
-        "homeassistant", KIND, ("system",), False,
+        "homeassistant",
+        KIND,
+        ("system",),
+        False,
         "eeio does not search the network for Home Assistant",
         "name it: --meter homeassistant:http://HOST:8123,entity=sensor.NAME",
-    )  # fmt: skip
+    )
 
 
 def _unit(spec: str, options: Mapping[str, str], client: http_json.JsonClient, entity: str) -> str:

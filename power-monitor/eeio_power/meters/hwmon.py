@@ -86,7 +86,9 @@ class HwmonMeter(SensorMeter[FileSensor]):
 def open_meter(spec: str, options: Mapping[str, str], root: Path) -> HwmonMeter:
     """Open the sensors. Raises PowerError if there is none, or if totals are ambiguous."""
     folder = Path(options["root"]) if "root" in options else root / HWMON
-    domain = domain_option(spec, options) if "domain" in options else None
+    domain = None
+    if "domain" in options:
+        domain = domain_option(spec, options)
     if domain is not None and "only" not in options:
         raise PowerError(f"meter '{spec}': domain= requires only=: name the sensors of it")
     sensors = _choose(folder, options.get("only"), domain).usable(spec)
@@ -149,7 +151,9 @@ def _without_meters(folder: Path, every: Sequence[FileSensor]) -> Problem:
     readable = [s for s in readable if s.domain == "system"] or readable
     totals = [s for s in readable if s.role == "total"]
     candidates = totals or readable
-    example = candidates[0].name if totals or len(candidates) == 1 else "NAME"
+    example = "NAME"
+    if totals or len(candidates) == 1:
+        example = candidates[0].name
     domain = candidates[0].domain
     return reason, f"if one measures the {domain}, name it: hwmon,only={example}"
 
@@ -208,13 +212,17 @@ def _in_total(
     """The sensor's channel with what the choice says about it."""
     if sensor not in total:
         return sensor
-    doubt = system.doubt if sensor.name in system.sensors else None
+    doubt = None
+    if sensor.name in system.sensors:
+        doubt = system.doubt
     if doubt is not None and system.rule == rules.ONLY:
         doubt = f"{doubt}; if it does, name it: hwmon,only={sensor.name}"
     remark = system.note
     if sensor.sensor.role in ("input", "output"):
         names = ", ".join(system.sensors)
-        count = f"the sum of {len(total)} power supplies" if len(total) > 1 else "a power supply"
+        count = "a power supply"
+        if len(total) > 1:
+            count = f"the sum of {len(total)} power supplies"
         remark = f"{count}, all that the kernel sees: {names}"
     if sensor.factor != 1.0:
         remark = _MILLIWATTS

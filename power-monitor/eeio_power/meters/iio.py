@@ -116,10 +116,13 @@ def _choose(folder: Path, only: str | None) -> Choice[_Channel]:
             (), (f"{folder}: a channel is damaged ({error})", "check the sensor's driver")
         )
     if not channels:
-        return Choice((), (
-            f"{folder} has no power channel",
-            "load the sensor's driver (ina2xx_adc, pac1934), or use another meter",
-        ))  # fmt: skip
+        return Choice(
+            (),
+            (
+                f"{folder} has no power channel",
+                "load the sensor's driver (ina2xx_adc, pac1934), or use another meter",
+            ),
+        )
     if only is not None:
         choice = named(channels, only, lambda channel: channel.sensor.name, "channel")
         return Choice(choice.sensors, choice.problem or _unreadable(choice.sensors))
@@ -168,8 +171,10 @@ def _channel(name: str, device: Path, file: Path, number: str, scale_mw: float) 
     labels = (f"rail_name_{number}", f"in_power{number}_label", "label")
     label = next(filter(None, (read_optional_text(device / file) for file in labels)), "")
     is_module = role_of(label) == "module"
-    contents = MODULE if is_module else CONTENTS
-    domain: Domain = "module" if is_module else "system"
+    domain: Domain = "system"
+    contents = CONTENTS
+    if is_module:
+        domain, contents = "module", MODULE
     channel = Channel(
         name=f"iio:{name}",
         domain=domain,
@@ -181,9 +186,14 @@ def _channel(name: str, device: Path, file: Path, number: str, scale_mw: float) 
     )
     role = role_of(label) if label else "rail"
     sensor = Sensor(
-        name, role, None, label=label, domain=domain, contents=contents,
+        name,
+        role,
+        None,
+        label=label,
+        domain=domain,
+        contents=contents,
         volts=_volts(device, number),
-    )  # fmt: skip
+    )
     known = _Channel(sensor, channel, file, scale_mw)
     return replace(known, sensor=replace(sensor, power_w=known.read()))
 
@@ -194,7 +204,9 @@ def _volts(device: Path, number: str) -> float | None:
     found: dict[str, float] = {}
     for file in device.iterdir():
         match = _VOLTAGE.fullmatch(file.name)
-        count = read_optional_int(file) if match else None
+        count = None
+        if match:
+            count = read_optional_int(file)
         if match is None or count is None:
             continue
         scale_mv = 1.0

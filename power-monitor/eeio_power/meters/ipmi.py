@@ -82,7 +82,7 @@ class DcmiReading:
 
 def parse_dcmi(lines: Sequence[str]) -> DcmiReading:
     """The bytes that `raw` printed. Raises PowerError for anything else."""
-    text = " ".join(line for line in lines if _HEX_LINE.fullmatch(line))
+    text = " ".join(filter(_HEX_LINE.fullmatch, lines))
     try:
         data = bytes.fromhex(text)
     except ValueError:  # white space that Python's patterns know, and fromhex does not
@@ -107,7 +107,7 @@ class NodeManagerReading:
 def parse_node_manager(lines: Sequence[str]) -> NodeManagerReading:
     """The bytes that `raw` printed: Intel's number; current, minimum, maximum and average power,
     u16 little endian, W; time stamp; statistics period, s; state. Raises PowerError otherwise."""
-    text = " ".join(line for line in lines if _HEX_LINE.fullmatch(line))
+    text = " ".join(filter(_HEX_LINE.fullmatch, lines))
     try:
         data = bytes.fromhex(text)
     except ValueError:
@@ -189,7 +189,9 @@ class ToolShell:
 
         Raises OSError if it cannot be started.
         """
-        first_s = FIRST_ANSWER_S if self._process is None else None
+        first_s = None
+        if self._process is None:
+            first_s = FIRST_ANSWER_S
         process = self._started()
         assert process.stdin is not None and process.stdout is not None
         return process.stdin.fileno(), process.stdout.fileno(), first_s
@@ -288,8 +290,10 @@ DCMI_POWER_READING = "raw 0x2c 2 0xdc 1 0 0"
 NM_ADDRESS = ("-b", "0", "-t", "0x2c")
 NM_STATISTICS = "raw 0x2e 0xc8 0x57 0x01 0x00 0x01 {domain} 0x00"
 NM_DOMAINS: Mapping[int, tuple[str, Domain]] = {
-    0: ("platform", "system"), 1: ("cpu", "package"), 2: ("memory", "dram"),
-}  # fmt: skip
+    0: ("platform", "system"),
+    1: ("cpu", "package"),
+    2: ("memory", "dram"),
+}
 _COMPLETION = re.compile(r"rsp=(0x[0-9a-f]{2})")
 
 
@@ -385,15 +389,19 @@ class IpmiMeter:
         if mode != "sdr":
             lines = self._query(DCMI_POWER_READING)
             # A completion code is an error; anything else is a reading, or garbage to report.
-            rejected = any(_COMPLETION.search(line) for line in lines)
-            reading = None if rejected else parse_dcmi(lines)
+            rejected = any(map(_COMPLETION.search, lines))
+            reading = None
+            if not rejected:
+                reading = parse_dcmi(lines)
             is_possible = reading is None or possible_w(reading.current_w) is not None
             if mode == "dcmi":
                 return (replace(_DCMI, rule=f"{NAMED}: DCMI"),)
             if reading is not None and reading.active and is_possible:
                 return (self._dcmi(float(reading.current_w)),)
             if reading is not None:
-                remark = _SWITCHED_OFF if is_possible else _no_power("DCMI", reading.current_w)
+                remark = _SWITCHED_OFF
+                if not is_possible:
+                    remark = _no_power("DCMI", reading.current_w)
         return (self._by_sensors(remark),)
 
     def _by_sensors(self, remark: str | None) -> _Source:
@@ -441,14 +449,14 @@ class IpmiMeter:
         sensors: dict[str, float | None] = {}
         with suppress(PowerError):  # a BMC need not have sensors, nor list them in time
             sensors = watt_sensors(self._query("sdr elist full"))
-        found = around_dcmi(dcmi_w, sensors)
-        if found.sensors:
+        dcmi = around_dcmi(dcmi_w, sensors)
+        if dcmi.sensors:
             reason = f"DCMI reports {dcmi_w:g} W, the power of the chassis"
-            source = _sensors(found.sensors, reason, found)
-            return replace(source, rule=found.text([*sensors, "DCMI"]))
-        source = replace(_DCMI, contents=found.contents, rule=found.text(list(sensors)))
-        if found.doubt is not None:
-            return replace(source, doubt=found.doubt + _IF_NODE)
+            source = _sensors(dcmi.sensors, reason, dcmi)
+            return replace(source, rule=dcmi.text([*sensors, "DCMI"]))
+        source = replace(_DCMI, contents=dcmi.contents, rule=dcmi.text(list(sensors)))
+        if dcmi.doubt is not None:
+            return replace(source, doubt=dcmi.doubt + _IF_NODE)
         return self._of_chassis(source, "DCMI's power", _IF_NODE)
 
     def _node_manager(self) -> tuple[_Source, ...]:
@@ -458,7 +466,9 @@ class IpmiMeter:
             if number != 0:
                 contents = only("processor") if number == 1 else only("memory")
             question = NM_STATISTICS.format(domain=f"0x{number:02x}")
-            judge = _judged_platform if number == 0 else _judged_node_manager
+            judge = _judged_node_manager
+            if number == 0:
+                judge = _judged_platform
             source = _Source(question, f"nm-{label}", domain, contents, judge)
             # A machine need not have every domain; the platform it must.
             if number == 0:
@@ -514,20 +524,26 @@ def _sensors(names: tuple[str, ...], why: str | None, chosen: Choice | None) -> 
     """The sum of sensors, each of which must answer."""
 
     def judge(lines: Sequence[str]) -> float:
-        found = watt_sensors(lines)
+        sensors = watt_sensors(lines)
         total_w = 0.0
         for name in names:
-            value_w = found.get(name)
+            value_w = sensors.get(name)
             if value_w is None:
                 raise PowerError(f"the BMC reports no power for sensor {name}")
             total_w += value_w
-        return total_w if domain != "system" else _of_running(", ".join(names), total_w)
+        if domain != "system":
+            return total_w
+        return _of_running(", ".join(names), total_w)
 
     domain, contents = domain_of(names[0]) if chosen is None else ("system", chosen.contents)
-    summed = f"the sum of the power supplies {', '.join(names)}" if len(names) > 1 else None
-    instead = f"{why}: {', '.join(names)} is read instead" if why else None
+    summed = None
+    if len(names) > 1:
+        summed = f"the sum of the power supplies {', '.join(names)}"
+    instead = None
+    if why:
+        instead = f"{why}: {', '.join(names)} is read instead"
     note = None if chosen is None else chosen.note
-    remark = "; ".join(word for word in (instead, summed, note) if word) or None
+    remark = "; ".join(filter(None, (instead, summed, note))) or None
     question = "sdr get " + " ".join(f'"{name}"' for name in names)
     doubt = None if chosen is None else chosen.doubt
     return _Source(question, "+".join(names), domain, contents, judge, remark, doubt)
@@ -556,10 +572,16 @@ def open_meter(
     shell = ToolShell(command, environment)
     try:
         return IpmiMeter(
-            spec, options.get("name", "ipmi"), shell, mode=mode, sensor=sensor, period_s=period_s,
-            first_answer_s=first_answer_s, reader=_reader(wanted, root),
+            spec,
+            options.get("name", "ipmi"),
+            shell,
+            mode=mode,
+            sensor=sensor,
+            period_s=period_s,
+            first_answer_s=first_answer_s,
+            reader=_reader(wanted, root),
             chassis=None if "host" in options else chassis_of(root),
-        )  # fmt: skip
+        )
     except PowerError as error:
         raise PowerError(f"meter '{spec}': {error}") from error
 
@@ -568,10 +590,14 @@ def find(root: Path) -> Detected:
     """A BMC of this machine that gives a power reading; others must be named."""
     if _device(root) is None:
         return Detected(
-            "ipmi", KIND, ("system",), False, f"no {root / DEVICES[0]}",
+            "ipmi",
+            KIND,
+            ("system",),
+            False,
+            f"no {root / DEVICES[0]}",
             "modprobe ipmi_si ipmi_devintf; or name a BMC on the network: "
             "--meter ipmi:lanplus,host=ADDRESS,user=NAME",
-        )  # fmt: skip
+        )
     try:
         meter = open_meter("ipmi", {}, root, FIND_ANSWER_S)
     except PowerError as error:
@@ -584,13 +610,22 @@ def find(root: Path) -> Detected:
     contents = contents_of(meter.channels)
     channel = meter.channels[0]
     return Detected(
-        "ipmi", KIND, ("system",), True, remark, contents=contents, rule=channel.rule,
+        "ipmi",
+        KIND,
+        ("system",),
+        True,
+        remark,
+        contents=contents,
+        rule=channel.rule,
         doubt=channel.doubt,
-    )  # fmt: skip
+    )
 
 
 def _device(root: Path) -> Path | None:
-    return next((root / device for device in DEVICES if (root / device).exists()), None)
+    for device in DEVICES:
+        if (root / device).exists():
+            return root / device
+    return None
 
 
 def _reader(wanted: str | None, root: Path) -> Path | None:
@@ -598,8 +633,10 @@ def _reader(wanted: str | None, root: Path) -> Path | None:
         return None
     if wanted is not None:
         return Path(wanted)
-    found = find_reader(root, IPMI_NAME)
-    return found if found is not None and can_run(found) else None
+    reader = find_reader(root, IPMI_NAME)
+    if reader is not None and can_run(reader):
+        return reader
+    return None
 
 
 def _command(
@@ -607,7 +644,10 @@ def _command(
 ) -> tuple[list[str], dict[str, str]]:
     """ipmitool's command line and environment. Raises PowerError for options that do not fit."""
     interface = options.get("interface", "lanplus" if "host" in options else "open")
-    environment = {key: os.environ[key] for key in ("PATH", "HOME") if key in os.environ}
+    environment = {}
+    for key in ("PATH", "HOME"):
+        if key in os.environ:
+            environment[key] = os.environ[key]
     environment |= {"LC_ALL": "C"}
     manager = NM_ADDRESS if options.get("mode") == "nm" else ()
     if interface == "open":

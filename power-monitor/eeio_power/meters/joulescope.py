@@ -83,11 +83,13 @@ class Statistics:
 def parsed(value: Mapping[str, Any]) -> Statistics:
     """Raises PowerError for a dictionary without the parts, or with values out of range."""
     try:
-        first, end = (int(number) for number in value["time"]["samples"]["value"])
+        first, end = map(int, value["time"]["samples"]["value"])
         sample_hz = float(value["time"]["sample_freq"]["value"])
         power_w = float(value["signals"]["power"]["avg"]["value"])
         energy = (value.get("accumulators") or {}).get("energy")
-        energy_j = None if energy is None else float(energy["value"])
+        energy_j = None
+        if energy is not None:
+            energy_j = float(energy["value"])
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise PowerError(f"its statistics are not understood: {error!r:.80}") from error
     if not (first < end and 1.0 <= sample_hz <= 1e9 and POWER_SAMPLE.contains(power_w)):
@@ -323,7 +325,9 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> JoulescopeM
         meter.close()
         raise PowerError(f"meter '{spec}': {error}") from error
     has_counter = statistics.energy_j is not None
-    quantity: Quantity = "energy_j" if has_counter else "power_w"
+    quantity: Quantity = "power_w"
+    if has_counter:
+        quantity = "energy_j"
     meter.channels = (
         Channel(
             name=f"{name}:{domain}",
@@ -343,6 +347,10 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> JoulescopeM
 def find(root: Path) -> Detected:
     """What a device is connected to is unknown."""
     return Detected(
-        "joulescope", KIND, ("device",), False, "eeio does not search for Joulescopes",
+        "joulescope",
+        KIND,
+        ("device",),
+        False,
+        "eeio does not search for Joulescopes",
         "name it: --meter joulescope, with the drive on its output",
-    )  # fmt: skip
+    )

@@ -139,7 +139,9 @@ class FirstGeneration:
             raise PowerError(f"{self._host}: not an answer of a Kasa plug") from error
         if code != 0:
             reason = str(result.get("err_msg", ""))[:80]
-            remedy = "; it may not meter power" if part == "emeter" else ""
+            remedy = ""
+            if part == "emeter":
+                remedy = "; it may not meter power"
             raise PowerError(f"{self._host}: {part}: error {code!r:.20} {reason}{remedy}")
         return result  # type: ignore[no-any-return]
 
@@ -203,7 +205,9 @@ class NewGeneration:
         outlets = list(self._device.children)
         names = [str(child.alias or "") for child in outlets]
         number = _outlet(self._host, self.model, names, outlet)
-        metered = self._device if number is None else outlets[number]
+        metered = self._device
+        if number is not None:
+            metered = outlets[number]
         self._energy = metered.modules.get(self._energy_module)
         if self._energy is None:
             raise PowerError(f"{self._host}: the {self.model} does not meter power")
@@ -261,7 +265,9 @@ def _outlet(host: str, model: str, names: Sequence[str], wanted: str | None) -> 
         return int(wanted[:4]) - 1
     if names.count(wanted) == 1:
         return names.index(wanted)
-    problem = "several outlets" if wanted in names else "no outlet"
+    problem = "no outlet"
+    if wanted in names:
+        problem = "several outlets"
     raise PowerError(f"{host}: {problem} '{wanted}': {listed}; give its number")
 
 
@@ -298,7 +304,9 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> KasaMeter:
         plug.select(options.get("outlet"))
     except PowerError as error:
         plug.close()
-        remedy = "" if "user" in options else "; newer plugs need user= and a password"
+        remedy = "; newer plugs need user= and a password"
+        if "user" in options:
+            remedy = ""
         raise PowerError(f"meter '{spec}': {error}{remedy}") from error
     return first_reading(
         KasaMeter(
@@ -347,6 +355,10 @@ def _plug(spec: str, options: Mapping[str, str]) -> FirstGeneration | NewGenerat
 def find(root: Path) -> Detected:
     """It is unknown which plug feeds this machine."""
     return Detected(
-        "kasa", KIND, ("system",), False, "eeio does not search the network for plugs",
+        "kasa",
+        KIND,
+        ("system",),
+        False,
+        "eeio does not search the network for plugs",
         "name it: --meter kasa:ADDRESS",
-    )  # fmt: skip
+    )

@@ -230,7 +230,10 @@ class KwollectMeter:
 
     def _add(self, values: Sequence[Value], begin_s: float, end_s: float) -> None:
         """Those of this time, one of each moment, instead of the ones from before."""
-        new = {value.time_s: value for value in values if begin_s <= value.time_s <= end_s}
+        new = {}
+        for value in values:
+            if begin_s <= value.time_s <= end_s:
+                new[value.time_s] = value
         if new:
             low = bisect_left(self._values, begin_s, key=_time_s)
             self._values[low:] = new.values()
@@ -265,7 +268,9 @@ class KwollectMeter:
         self._waits = self._waits or len(self._values) > before
 
     def _newest_s(self) -> float:
-        return self._values[-1].time_s - self.offset_s if self._values else -math.inf
+        if self._values:
+            return self._values[-1].time_s - self.offset_s
+        return -math.inf
 
     def read(self) -> Sequence[float | None]:
         """W of the newest value, for a look at it. Raises PowerError without one."""
@@ -287,13 +292,20 @@ class KwollectMeter:
         """The usual time between values so far; None for less than three."""
         if len(self._values) < 3:
             return None
-        gaps_s = [b.time_s - a.time_s for a, b in pairwise(self._values) if b.time_s > a.time_s]
-        return statistics.median(gaps_s) if gaps_s else None
+        gaps_s = []
+        for a, b in pairwise(self._values):
+            if b.time_s > a.time_s:
+                gaps_s.append(b.time_s - a.time_s)
+        if gaps_s:
+            return statistics.median(gaps_s)
+        return None
 
     @property
     def sources(self) -> str:
         """The measuring device of the values."""
-        return self._values[-1].source if self._values else ""
+        if self._values:
+            return self._values[-1].source
+        return ""
 
     @property
     def _label(self) -> str:
@@ -369,15 +381,21 @@ def open_meter(
 def find(root: Path) -> Detected:
     """It is asked for only if the user names the node."""
     return Detected(
-        "kwollect", KIND, ("system",), False, "eeio does not search the network for Kwollect",
+        "kwollect",
+        KIND,
+        ("system",),
+        False,
+        "eeio does not search the network for Kwollect",
         "name the node: --meter kwollect:SITE/NODE",
-    )  # fmt: skip
+    )
 
 
 def _contents(metric: str) -> Contents:
     if metric.startswith(("wattmetre_", "pdu_")):
         return WALL
-    return MACHINE if metric == "bmc_node_power_watt" else UNKNOWN
+    if metric == "bmc_node_power_watt":
+        return MACHINE
+    return UNKNOWN
 
 
 def _delay(metric: str, period_s: float) -> Delay | None:

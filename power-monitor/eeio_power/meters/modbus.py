@@ -80,9 +80,15 @@ SDM_DELAY = unknown_up_to(2.0, 1.0, "assumed: an SDM renews its values each 0.2 
 
 # Layouts of `struct`.
 TYPES: Mapping[str, str] = {
-    "int16": "h", "uint16": "H", "int32": "i", "uint32": "I", "int64": "q", "uint64": "Q",
-    "float32": "f", "float64": "d",
-}  # fmt: skip
+    "int16": "h",
+    "uint16": "H",
+    "int32": "i",
+    "uint32": "I",
+    "int64": "q",
+    "uint64": "Q",
+    "float32": "f",
+    "float64": "d",
+}
 UNITS_W: Mapping[str, float] = {"W": 1.0, "mW": 1e-3, "kW": 1e3}
 UNITS_J: Mapping[str, float] = {"J": 1.0, "kJ": 1e3, "Wh": 3600.0, "kWh": 3.6e6, "MWh": 3.6e9}
 # Function of the request, and pymodbus' name of it.
@@ -137,7 +143,9 @@ class Number:
         """W or J. Raises PowerError for registers that hold no value."""
         if len(registers) != self.registers:
             raise PowerError(f"{len(registers)} registers instead of {self.registers}")
-        words = tuple(reversed(registers)) if self.little_words else registers
+        words = registers
+        if self.little_words:
+            words = tuple(reversed(registers))
         raw = struct.pack(f">{len(words)}H", *words)
         (value,) = struct.unpack(f">{TYPES[self.type]}", raw)
         if self.type.startswith("float"):
@@ -194,16 +202,20 @@ class Line:
         if answer.function_code != function:
             self.close()
             raise PowerError(f"{self.address}: it answers function {answer.function_code} instead")
-        return [int(value) for value in answer.registers]
+        return list(map(int, answer.registers))
 
     def _open(self) -> None:
         if self._is_open:
             return
         path = Path(self.address)
         if path.is_absolute() and not os.access(path, os.R_OK | os.W_OK):
-            reason = "may not be read" if path.exists() else "is not there"
+            reason = "is not there"
+            if path.exists():
+                reason = "may not be read"
             raise PowerError(f"{self.address} {reason}; check the cable, and group dialout")
-        remedy = "does another program use it?" if path.is_absolute() else "check HOST:PORT"
+        remedy = "check HOST:PORT"
+        if path.is_absolute():
+            remedy = "does another program use it?"
         try:
             self._is_open = bool(self._client.connect())
             if self._is_open and path.is_absolute():
@@ -296,9 +308,13 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> ModbusMeter
 def find(root: Path) -> Detected:
     """Requests to unknown devices of a bus may disturb them."""
     return Detected(
-        "modbus", KIND, ("system",), False, "eeio does not search lines and networks for meters",
+        "modbus",
+        KIND,
+        ("system",),
+        False,
+        "eeio does not search lines and networks for meters",
         "name it: --meter modbus:HOST,model=sdm120 or modbus:/dev/ttyUSB0,model=sdm630",
-    )  # fmt: skip
+    )
 
 
 def _model(spec: str, options: Mapping[str, str]) -> Model | None:
@@ -317,8 +333,10 @@ def _model(spec: str, options: Mapping[str, str]) -> Model | None:
             f"meter '{spec}': model={text} is not one of {', '.join(MODELS)}; give register=, "
             "type= and unit= of another device"
         )
-    own = [key for key in ("register", "type", "word_order", "table", "unit", "scale")
-           if key in options]  # fmt: skip
+    own = []
+    for key in ("register", "type", "word_order", "table", "unit", "scale"):
+        if key in options:
+            own.append(key)
     if own:
         raise PowerError(f"meter '{spec}': model={text} has its own {own[0]}; leave {own[0]}= out")
     return MODELS[text]
@@ -378,7 +396,9 @@ def _of_registers(spec: str, options: Mapping[str, str], name: str) -> tuple[Num
             "display of 0.01 kWh"
         )
     if resolution is None:
-        resolution = 0.0 if kind.startswith("float") else factor
+        resolution = factor
+        if kind.startswith("float"):
+            resolution = 0.0
     domain = domain_option(spec, options)
     accuracy = number_option(spec, options, "accuracy")
     return number, Channel(
@@ -429,7 +449,9 @@ def _whole(
     """The option as a whole number, decimal or hexadecimal (0x...). Raises PowerError."""
     text = options.get(key, str(default))
     try:
-        value = int(text, 0) if len(text) <= 10 else -1
+        value = -1
+        if len(text) <= 10:
+            value = int(text, 0)
     except ValueError:
         value = -1
     if not least <= value <= most:

@@ -57,7 +57,10 @@ def parse_stat(text: str) -> CpuTicks:
 
     Raises ValueError if the text has no `cpu` line.
     """
-    lines = [line.split() for line in text.splitlines() if line.startswith("cpu")]
+    lines = []
+    for line in text.splitlines():
+        if line.startswith("cpu"):
+            lines.append(line.split())
     if not lines or lines[0][0] != "cpu" or len(lines[0]) < 6:
         raise ValueError("no 'cpu' line with at least five numbers")
     # user nice system idle iowait irq softirq steal [guest guest_nice]

@@ -150,7 +150,9 @@ class MqttMeter:
             value = None
         power = http_json.number_at(value, *self.keys)
         if power is None:
-            where = f"no number at {'.'.join(self.keys)} in" if self.keys else "no number is"
+            where = "no number is"
+            if self.keys:
+                where = f"no number at {'.'.join(self.keys)} in"
             raise PowerError(
                 f"{self.place}: {self.topic}: {where} {payload[:60]!r}; name it with key="
             )
@@ -215,6 +217,10 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> MqttMeter:
 def find(root: Path) -> Detected:
     """Which topic is of this machine's plug is unknown."""
     return Detected(
-        "mqtt", KIND, ("system",), False, "eeio does not search the network for brokers",
+        "mqtt",
+        KIND,
+        ("system",),
+        False,
+        "eeio does not search the network for brokers",
         "name it: --meter mqtt:BROKER,topic=TOPIC,key=KEY",
-    )  # fmt: skip
+    )

@@ -65,25 +65,27 @@ class NutMeter:
     def read(self) -> Sequence[float | None]:
         """W. Raises PowerError if upsd is silent, refuses, or the device reports no watts."""
         answer = self._query(f"GET VAR {self.ups} {self.variable}\n")
-        found = re.fullmatch(rf'VAR {re.escape(self.ups)} {self.variable} "([^"]*)"', answer)
-        if found is None:
+        match = re.fullmatch(rf'VAR {re.escape(self.ups)} {self.variable} "([^"]*)"', answer)
+        if match is None:
             raise PowerError(f"{self.ups}@{self.host}: {self.variable}: {_meaning(answer)}")
         try:
-            power_w = float(found[1])
+            power_w = float(match[1])
         except ValueError:
             power_w = -1.0
         if not POWER.contains(power_w):
-            raise PowerError(f"{self.ups}@{self.host}: {self.variable} is {found[1]!r:.40}, not W")
+            raise PowerError(f"{self.ups}@{self.host}: {self.variable} is {match[1]!r:.40}, not W")
         return [power_w]
 
     def renewed_s(self) -> float | None:
         """How often the driver renews all values, s; None if upsd does not report it."""
         variable = "driver.parameter.pollfreq"
         answer = self._query(f"GET VAR {self.ups} {variable}\n")
-        found = re.fullmatch(
+        match = re.fullmatch(
             rf'VAR {re.escape(self.ups)} {variable} "(\d{{1,9}}(?:\.\d{{1,9}})?)"', answer
         )
-        return float(found[1]) or None if found else None
+        if match:
+            return float(match[1]) or None
+        return None
 
     def _query(self, request: str) -> str:
         fresh = self._connection is None
@@ -135,10 +137,11 @@ def _meaning(answer: str) -> str:
 def _delay(period_s: float) -> Delay:
     """Of a value that the driver reads each `period_s`."""
     return unknown_up_to(
-        period_s + _DEVICE_S, _DEVICE_S,
+        period_s + _DEVICE_S,
+        _DEVICE_S,
         f"NUT: a new value each {period_s:g} s; assumed of a UPS: up to {_DEVICE_S:g} s late, "
         f"means of up to {_DEVICE_S:g} s",
-    )  # fmt: skip
+    )
 
 
 DELAY = _delay(_PERIOD_S)
@@ -195,6 +198,10 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> NutMeter:
 def find(root: Path) -> Detected:
     """Which UPS feeds this machine is unknown, and it may feed others."""
     return Detected(
-        "nut", KIND, ("system",), False, "eeio does not search for upsd",
+        "nut",
+        KIND,
+        ("system",),
+        False,
+        "eeio does not search for upsd",
         "name it: --meter nut:UPS@HOST, if it feeds this machine only",
-    )  # fmt: skip
+    )

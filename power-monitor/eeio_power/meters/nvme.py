@@ -61,7 +61,9 @@ def interval_power_w(log: bytes) -> float | None:
     scale: the drive can measure its power, and does not."""
     (word,) = struct.unpack_from("<I", log, POWER_OFFSET)
     scale_w = SCALES_W.get(word >> 16 & 0x3)
-    return None if scale_w is None else (word & 0xFFFF) * scale_w
+    if scale_w is None:
+        return None
+    return float((word & 0xFFFF) * scale_w)
 
 
 def read_smart_log(fd: int, ioctl: Ioctl = fcntl.ioctl) -> bytes:
@@ -69,9 +71,25 @@ def read_smart_log(fd: int, ioctl: Ioctl = fcntl.ioctl) -> bytes:
     page = ctypes.create_string_buffer(LOG_BYTES)
     dwords = LOG_BYTES // 4 - 1
     command = COMMAND.pack(
-        GET_LOG_PAGE, 0, 0, ALL_NAMESPACES, 0, 0, 0, ctypes.addressof(page), 0, LOG_BYTES,
-        dwords << 16 | SMART_LOG, 0, 0, 0, 0, 0, TIMEOUT_MS, 0,
-    )  # fmt: skip
+        GET_LOG_PAGE,
+        0,
+        0,
+        ALL_NAMESPACES,
+        0,
+        0,
+        0,
+        ctypes.addressof(page),
+        0,
+        LOG_BYTES,
+        dwords << 16 | SMART_LOG,
+        0,
+        0,
+        0,
+        0,
+        0,
+        TIMEOUT_MS,
+        0,
+    )
     # With a bytearray, ioctl returns the status of the drive, which is positive for a refusal.
     status = ioctl(fd, ADMIN_COMMAND, bytearray(command))
     if status != 0:
@@ -167,6 +185,10 @@ def find(root: Path) -> Detected:
         else:
             return Detected(spec, KIND, ("device",), True, contents={"device": CONTENTS})
     return Detected(
-        "nvme", KIND, ("device",), False, problem,
+        "nvme",
+        KIND,
+        ("device",),
+        False,
+        problem,
         "as root, with a drive that reports its power (NVMe 2.3); or a meter on the drive's supply",
-    )  # fmt: skip
+    )

@@ -101,10 +101,10 @@ def _handles(nvml: Any, wanted: str | None) -> list[Any]:
     names = list(map(str, range(count))) if wanted is None else wanted.split("+")
     if not names or len(set(names)) < len(names):
         raise PowerError(f"{count} GPUs, and {wanted or 'none'} is wanted; name each of them once")
-    found = []
+    handles = []
     for name in names:
         try:
-            found.append(
+            handles.append(
                 nvml.nvmlDeviceGetHandleByIndex(int(name))
                 if name.isdecimal()
                 else nvml.nvmlDeviceGetHandleByUUID(name.encode())
@@ -113,7 +113,7 @@ def _handles(nvml: Any, wanted: str | None) -> list[Any]:
             raise PowerError(
                 f"GPU {name}: {error}; there are {count}, see nvidia-smi -L"
             ) from error
-    return found
+    return handles
 
 
 def _channel(nvml: Any, name: str, handle: Any) -> Channel:

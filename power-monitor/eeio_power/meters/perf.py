@@ -87,9 +87,13 @@ def open_event(event_type: int, config: int, cpu: int) -> int:
     libc = ctypes.CDLL(None, use_errno=True)
     close_on_exec = 8
     fd = libc.syscall(
-        ctypes.c_long(number), attr, ctypes.c_int(-1), ctypes.c_int(cpu), ctypes.c_int(-1),
+        ctypes.c_long(number),
+        attr,
+        ctypes.c_int(-1),
+        ctypes.c_int(cpu),
+        ctypes.c_int(-1),
         ctypes.c_ulong(close_on_exec),
-    )  # fmt: skip
+    )
     if fd < 0:
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code))
@@ -234,7 +238,9 @@ def _counters(cpus: Sequence[int], cpu_folder: Path, once: bool | None) -> list[
                 f"the {len(cpus)} CPUs of cpumask share a counter"
             )
         # Kernels before 5.3 know no dies; every package is one then.
-        die = 0 if once else read_optional_int(topology / "die_id") or 0
+        die = 0
+        if not once:
+            die = read_optional_int(topology / "die_id") or 0
         first.setdefault((package or 0, die), cpu)
     packages = {package for package, _ in first}
     for file in sorted(cpu_folder.glob("cpu[0-9]*/topology/physical_package_id")):

@@ -82,7 +82,9 @@ class PowerSupplyMeter:
     @property
     def native_period_s(self) -> float:
         """A battery's gauge is slower than a board's converter."""
-        return BATTERY_PERIOD_S if self.by_battery else NATIVE_PERIOD_S
+        if self.by_battery:
+            return BATTERY_PERIOD_S
+        return NATIVE_PERIOD_S
 
     @property
     def channels(self) -> Sequence[Channel]:
@@ -139,21 +141,25 @@ def find(root: Path) -> Detected:
     feeds = _feeds(folder)
     if not is_known(feeds):
         names = [feed.name for feed in feeds if feed.state == "discharging"]
-        silent = f" ({', '.join(names)} discharges and reports no power)" if names else ""
+        silent = ""
+        if names:
+            silent = f" ({', '.join(names)} discharges and reports no power)"
         reason = f"{folder} has no supply with a sensor{silent}"
         return Detected("power_supply", KIND, ("system",), False, reason, _ABSENT_REMEDY)
     power = system_power(feeds, RESOLUTION_W)
     if not power.power_w:
         names = [feed.name for feed in feeds if feed.role == "battery"]
-        shows = f"{', '.join(names)} shows" if are_batteries(feeds) else "the supplies in use show"
+        shows = "the supplies in use show"
+        if are_batteries(feeds):
+            shows = f"{', '.join(names)} shows"
         reason = power.reason or f"{shows} 0 W for a running machine"
         is_plugged = any(feed.role == "input" and feed.is_on is not False for feed in feeds)
-        remedy = "unplug the mains, or use another meter" if is_plugged else "use another meter"
+        remedy = "use another meter"
+        if is_plugged:
+            remedy = "unplug the mains, or use another meter"
         return Detected("power_supply", KIND, ("system",), False, reason, remedy)
     contents: Mapping[Domain, Contents] = {"system": BEHIND_SUPPLY}
-    return Detected(
-        "power_supply", KIND, ("system",), True, contents=contents, rule=power.rule
-    )  # fmt: skip
+    return Detected("power_supply", KIND, ("system",), True, contents=contents, rule=power.rule)
 
 
 def _feeds(folder: Path) -> list[Feed]:
@@ -179,17 +185,22 @@ def _battery(supply: Path) -> Feed:
     behaviour = read_optional_text(supply / "charge_behaviour") or ""
     power_w = _power_w(supply)
     return Feed(
-        supply.name, "battery", _has_sensor(supply), None if power_w is None else abs(power_w),
+        supply.name,
+        "battery",
+        _has_sensor(supply),
+        None if power_w is None else abs(power_w),
         state=(read_optional_text(supply / "status") or "Unknown").lower(),
         # `auto inhibit-charge [force-discharge]`
         is_forced="[force-discharge]" in behaviour,
-    )  # fmt: skip
+    )
 
 
 def _input(supply: Path) -> Feed:
     online = read_optional_int(supply / "online")
     has_sensor = _has_sensor(supply) and not supply.name.startswith(_CONTRACTS)
-    is_on = None if online is None else online != 0
+    is_on = None
+    if online is not None:
+        is_on = online != 0
     return Feed(supply.name, "input", has_sensor, _power_w(supply), is_on=is_on)
 
 

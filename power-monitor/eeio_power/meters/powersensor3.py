@@ -135,7 +135,7 @@ class Sensor:
 
     def table(self) -> tuple[float, ...]:
         """A or V of the value bits of a packet; NaN of a level at the end of the range."""
-        values = [self.value(level) for level in range(MOST_LEVEL + 1)]
+        values = list(map(self.value, range(MOST_LEVEL + 1)))
         values[MOST_LEVEL] = math.nan
         if self.vref_v > 0.0:  # it reads both directions
             values[0] = math.nan
@@ -181,11 +181,10 @@ def _text(padded: bytes) -> str:
 
 def pairs_in_use(sensors: Sequence[Sensor]) -> list[Pair]:
     """Raises PowerError for a pair in use with a sensitivity of 0, and if no pair is in use."""
-    pairs = [
-        Pair(number, current, voltage)
-        for number, (current, voltage) in enumerate(zip(sensors[0::2], sensors[1::2], strict=True))
-        if current.in_use and voltage.in_use
-    ]
+    pairs = []
+    for number, (current, voltage) in enumerate(zip(sensors[0::2], sensors[1::2], strict=True)):
+        if current.in_use and voltage.in_use:
+            pairs.append(Pair(number, current, voltage))
     for pair in pairs:
         # Less than 1 µV/A is no sensor: the lowest is 16 mV/A.
         if min(abs(pair.current.sensitivity), abs(pair.voltage.sensitivity)) < 1e-6:
@@ -331,11 +330,17 @@ class Averager:
         first = stamps[0] if self._stamp is None else self._stamp
         steps = [(after - before) % STAMPS for before, after in pairwise((first, *stamps))]
         self._stamp = stamps[-1]
-        watts = [
-            list(map(mul, map(amperes, words[at :: SENSORS + 1]),
-                     map(volts, words[at + 1 :: SENSORS + 1])))
-            for at, amperes, volts in self._tables
-        ]  # fmt: skip
+        watts = []
+        for at, amperes, volts in self._tables:
+            watts.append(
+                list(
+                    map(
+                        mul,
+                        map(amperes, words[at :: SENSORS + 1]),
+                        map(volts, words[at + 1 :: SENSORS + 1]),
+                    )
+                )
+            )
         return steps, watts
 
     def _add(self, steps: list[int], watts: list[list[float]], broken: bool) -> None:
@@ -463,9 +468,13 @@ class Board:
         with room for seconds, however busy this process is."""
         self._set_least(_LEAST_BYTES)
         self._pump = subprocess.Popen(
-            ["cat"], stdin=self._fd, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            bufsize=0, start_new_session=True,
-        )  # fmt: skip
+            ["cat"],
+            stdin=self._fd,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            bufsize=0,
+            start_new_session=True,
+        )
         with suppress(OSError):  # more than an ordinary user may have: then the kernel's size
             fcntl.fcntl(_output(self._pump), _F_SETPIPE_SZ, _PIPE_BYTES)
         self.send(b"S")
@@ -586,7 +595,10 @@ class StreamBatches(StreamThread):
             raise PowerError(error)
         times_s = [reading.time_s for reading in readings]
         columns = list(zip(*(reading.watts for reading in readings), strict=True))
-        problems = {k: r.problem for k, r in enumerate(readings) if r.problem is not None}
+        problems = {}
+        for k, r in enumerate(readings):
+            if r.problem is not None:
+                problems[k] = r.problem
         empty: list[Sequence[float]] = [[] for _ in self._meter.pairs]
         return Batch(times_s, times_s, tuple(columns or empty), problems)
 
@@ -702,8 +714,7 @@ def _capture(board: Board, is_enough: Callable[[bytes, float], bool]) -> None:
         if (data := board.read()) and is_enough(data, time.monotonic()):
             board.stop()
             return
-    raise PowerError(f"no sample sets in {ANSWER_S:g} s; unplug the board, and plug "
-                     "it in again")  # fmt: skip
+    raise PowerError(f"no sample sets in {ANSWER_S:g} s; unplug the board, and plug it in again")
 
 
 def measured_set_s(block: bytes) -> float:
@@ -712,7 +723,9 @@ def measured_set_s(block: bytes) -> float:
     longest = max(_SET.findall(block), key=len, default=b"")
     stamps = [_LEVELS[word] for word in _value_bits(longest)[:: SENSORS + 1]]
     steps = [(after - before) % STAMPS for before, after in pairwise(stamps)]
-    usual_us = statistics.median(steps) if steps else 0
+    usual_us = 0.0
+    if steps:
+        usual_us = statistics.median(steps)
     near = [step for step in steps if 0.5 * usual_us < step < 1.5 * usual_us]
     if not near or len(near) < 0.9 * len(steps):
         raise PowerError("its time stamps do not rise evenly; is it a PowerSensor3?")
@@ -803,11 +816,18 @@ def find(root: Path) -> Detected:
     lines = sorted(f"/{line.relative_to(root)}" for line in (root / "dev").glob("ttyACM*"))
     if not lines:
         return Detected(
-            "powersensor3", KIND, ("device",), False, "no USB serial line (/dev/ttyACM*)",
+            "powersensor3",
+            KIND,
+            ("device",),
+            False,
+            "no USB serial line (/dev/ttyACM*)",
             "plug in the board (USB 0483:5740); its driver is cdc_acm",
-        )  # fmt: skip
+        )
     return Detected(
-        "powersensor3", KIND, ("device",), False,
+        "powersensor3",
+        KIND,
+        ("device",),
+        False,
         f"USB serial lines found ({', '.join(lines)}); the connected devices are unknown",
         f"if it is the board, name it: --meter powersensor3:{lines[0]}",
-    )  # fmt: skip
+    )

@@ -51,9 +51,13 @@ _SCRAPE_S = 15.0
 _INTERVALS = 2.5
 _UNITS = {"W": 1.0, "mW": 1e-3, "uW": 1e-6, "J": 1.0, "mJ": 1e-3, "uJ": 1e-6}
 _SUFFIXES = {
-    "microwatts": "uW", "milliwatts": "mW", "watts": "W", "microjoules": "uJ", "millijoules": "mJ",
+    "microwatts": "uW",
+    "milliwatts": "mW",
+    "watts": "W",
+    "microjoules": "uJ",
+    "millijoules": "mJ",
     "joules": "J",
-}  # fmt: skip
+}
 _NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]{0,200}")
 _VALUE = re.compile(r"[^\"\\\n]{1,200}")
 
@@ -105,14 +109,14 @@ class PrometheusMeter:
                     f"{self.client.host}: {self.selector}: {len(series)} series ({metrics}); "
                     "name one by labels=KEY:VALUE"
                 )
-            found = [(float(at), float(value)) for at, value in series[0]["values"]]
+            samples = [(float(at), float(value)) for at, value in series[0]["values"]]
         except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
             raise PowerError(f"{self.client.host}: not an answer of Prometheus") from error
-        if not found or not all(
-            TIMESTAMP.contains(at) and FIGURE.contains(value) for at, value in found
+        if not samples or not all(
+            TIMESTAMP.contains(at) and FIGURE.contains(value) for at, value in samples
         ):
             raise PowerError(f"{self.client.host}: {self.selector}: a sample is not a number")
-        return found
+        return samples
 
     def close(self) -> None:
         """Drop the connection."""
@@ -130,11 +134,10 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> PrometheusM
     if _NAME.fullmatch(metric) is None:
         raise PowerError(f"meter '{spec}': metric={metric} is not the name of a metric")
     domain = domain_option(spec, options)
-    network = {
-        key: value
-        for key, value in options.items()
-        if key in ("user", "password_file", "cafile", "insecure", "timeout_s")
-    }
+    network = {}
+    for key, value in options.items():
+        if key in ("user", "password_file", "cafile", "insecure", "timeout_s"):
+            network[key] = value
     unit = _unit(spec, options, metric)
     name = options.get("name", "prometheus")
     accuracy = number_option(spec, options, "accuracy")
@@ -175,12 +178,18 @@ def _labels(spec: str, text: str) -> str:
         if not colon or _NAME.fullmatch(key) is None or _VALUE.fullmatch(value) is None:
             raise PowerError(f"meter '{spec}': labels={text}: write KEY:VALUE+KEY:VALUE")
         found.append(f'{key}="{value}"')
-    return f"{{{','.join(found)}}}" if found else ""
+    if found:
+        return f"{{{','.join(found)}}}"
+    return ""
 
 
 def find(root: Path) -> Detected:
     """The user knows which metric is of this machine."""
     return Detected(
-        "prometheus", KIND, ("system",), False, "eeio does not search the network for Prometheus",
+        "prometheus",
+        KIND,
+        ("system",),
+        False,
+        "eeio does not search the network for Prometheus",
         "name it: --meter prometheus:HOST:PORT,metric=NAME,domain=system",
-    )  # fmt: skip
+    )

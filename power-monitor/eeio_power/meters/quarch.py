@@ -268,20 +268,26 @@ def parsed_header(text: str) -> Stream:
         root = ElementTree.fromstring(text)  # noqa: S314 - no declarations, and bounded
     except ElementTree.ParseError as error:
         raise PowerError(f"the stream's header is no XML: {error}") from error
-    periods = (root.findtext(f".//{tag}") for tag in ("devicePeriod", "devicePerioduS"))
-    period = re.fullmatch(r"(\d{1,12})\s*([num]?s)?", next(filter(None, periods), ""), re.I)
-    channels = [c for c in root.iter("channel") if c.findtext("name")]
-    rails = [
-        (k, _WATTS[units], c.findtext("name") or "")
-        for k, c in enumerate(channels, start=1)  # the first column is the time
-        if (units := c.findtext("units") or "") in _WATTS
-        and not (c.findtext("name") or "").lower().startswith("tot")
-    ]
-    if period is None or int(period[1]) == 0 or not rails:
+    period_s = _header_period_s(root)
+    channels = [channel for channel in root.iter("channel") if channel.findtext("name")]
+    columns, factors, names = [], [], []
+    for column, channel in enumerate(channels, start=1):  # the first column is the time
+        name, units = channel.findtext("name") or "", channel.findtext("units") or ""
+        if units in _WATTS and not name.lower().startswith("tot"):
+            columns.append(column)
+            factors.append(_WATTS[units])
+            names.append(name)
+    if period_s is None or not columns:
         raise PowerError("the stream's header has no power of a rail, or no period")
-    columns, factors, names = zip(*rails, strict=True)
-    period_s = int(period[1]) * _SECONDS[(period[2] or "us").lower()]
-    return Stream(period_s, columns, factors, names)
+    return Stream(period_s, tuple(columns), tuple(factors), tuple(names))
+
+
+def _header_period_s(root: ElementTree.Element) -> float | None:
+    texts = (root.findtext(f".//{tag}") for tag in ("devicePeriod", "devicePerioduS"))
+    period = re.fullmatch(r"(\d{1,12})\s*([num]?s)?", next(filter(None, texts), ""), re.I)
+    if period is None or int(period[1]) == 0:
+        return None
+    return int(period[1]) * _SECONDS[(period[2] or "us").lower()]
 
 
 @dataclass
@@ -390,7 +396,9 @@ class QuarchMeter:
         times = [row[0] for row in rows]
         first = times[0] if self._last is None else self._last
         steps = [after - before for before, after in pairwise([first, *times])]
-        own = steps if self._last is not None else steps[1:]
+        own = steps
+        if self._last is None:
+            own = steps[1:]
         self._last, self._step = times[-1], min([self._step, *(s for s in own if s > 0)])
         begin = len(steps) - len(own)
         return [k for k, s in enumerate(own, start=begin) if not 0 < s < 1.5 * self._step]
@@ -564,20 +572,22 @@ def _open_module(spec: str, options: Mapping[str, str], average: str) -> ModuleM
 def _channels(
     name: str, rails: Sequence[str], accuracy: float | None, module: str, delay: Delay | None
 ) -> list[Channel]:
-    return [
-        Channel(
-            name=f"{name}:{rail}",
-            domain="device",
-            quantity="power_w",
-            accuracy_relative=_ACCURACY if accuracy is None else accuracy,
-            resolution=2 * _LIMIT_W,
-            max_power_w=_MOST_W,
-            contents=only("drives"),
-            remark=f"rails {', '.join(rails)} of {module}",
-            delay=delay,
+    channels = []
+    for rail in rails:
+        channels.append(
+            Channel(
+                name=f"{name}:{rail}",
+                domain="device",
+                quantity="power_w",
+                accuracy_relative=_ACCURACY if accuracy is None else accuracy,
+                resolution=2 * _LIMIT_W,
+                max_power_w=_MOST_W,
+                contents=only("drives"),
+                remark=f"rails {', '.join(rails)} of {module}",
+                delay=delay,
+            )
         )
-        for rail in rails
-    ]
+    return channels
 
 
 def _delay(period_s: float) -> Delay:
@@ -589,7 +599,10 @@ def _delay(period_s: float) -> Delay:
 
 
 def _only_module(qis: Qis) -> str:
-    listed = [line.rpartition(" ")[2] for line in qis.query("$list").splitlines() if line.strip()]
+    listed = []
+    for line in qis.query("$list").splitlines():
+        if line.strip():
+            listed.append(line.rpartition(" ")[2])
     found = [word for word in listed if "::" in word]
     if len(found) != 1:
         raise PowerError(f"QIS has {len(found)} modules; name one, module={' or '.join(found)}")
@@ -619,6 +632,10 @@ def _header(qis: Qis, module: str) -> Stream:
 def find(root: Path) -> Detected:
     """Which drive is in the module is unknown."""
     return Detected(
-        "quarch", KIND, ("device",), False, "eeio does not search for QIS",
+        "quarch",
+        KIND,
+        ("device",),
+        False,
+        "eeio does not search for QIS",
         "name it: --meter quarch:HOST, with the drive in its power module",
-    )  # fmt: skip
+    )

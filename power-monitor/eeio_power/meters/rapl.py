@@ -170,25 +170,31 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> RaplMeter:
     wanted = options.get("reader")
     reader = find_reader(root)
     if wanted is not None:
-        reader = None if wanted == "no" else Path(wanted)
-    found = _look(folder, max_power_w, reader, dies_once(spec, options, root))
-    if wanted not in (None, "no") and found.reader_problem is not None:
-        raise PowerError(f"meter '{spec}': {found.reader_problem}; repair it, or leave out reader=")
-    if found.problem is not None:
-        reason, remedy = found.problem
+        reader = None
+        if wanted != "no":
+            reader = Path(wanted)
+    powercap = _look(folder, max_power_w, reader, dies_once(spec, options, root))
+    if wanted not in (None, "no") and powercap.reader_problem is not None:
+        raise PowerError(
+            f"meter '{spec}': {powercap.reader_problem}; repair it, or leave out reader="
+        )
+    if powercap.problem is not None:
+        reason, remedy = powercap.problem
         raise PowerError(f"meter '{spec}': {reason}; {remedy}")
-    usable = None if found.reader_problem is not None else reader
-    return RaplMeter(spec, options.get("name", "rapl"), found.zones, usable)
+    usable = None
+    if powercap.reader_problem is None:
+        usable = reader
+    return RaplMeter(spec, options.get("name", "rapl"), powercap.zones, usable)
 
 
 def find(root: Path) -> Detected:
     """Whether RAPL is there and may be read."""
-    found = _look(root / POWERCAP, MAX_POWER_W, find_reader(root), dies_once("rapl", {}, root))
-    if found.problem is not None:
-        return Detected("rapl", KIND, ("package", "dram"), False, *found.problem)
-    domains = tuple(dict.fromkeys(z.channel.domain for z in found.zones))
-    contents = contents_of([zone.channel for zone in found.zones])
-    return Detected("rapl", KIND, domains, True, found.remark, contents=contents)
+    powercap = _look(root / POWERCAP, MAX_POWER_W, find_reader(root), dies_once("rapl", {}, root))
+    if powercap.problem is not None:
+        return Detected("rapl", KIND, ("package", "dram"), False, *powercap.problem)
+    domains = tuple(dict.fromkeys(z.channel.domain for z in powercap.zones))
+    contents = contents_of([zone.channel for zone in powercap.zones])
+    return Detected("rapl", KIND, domains, True, powercap.remark, contents=contents)
 
 
 @dataclass(frozen=True)
@@ -213,7 +219,9 @@ def _look(folder: Path, max_power_w: float, reader: Path | None, once: bool | No
     zones, remark = _counted(every, once)
     if not zones:
         return _Found((), (f"{folder} has no RAPL package or DRAM zone", _ABSENT_REMEDY))
-    helped = "there is none" if reader is None else _try_reader(reader, zones)
+    helped: str | None = "there is none"
+    if reader is not None:
+        helped = _try_reader(reader, zones)
     # A helper may have the right that we do not have.
     return _Found(zones, _problem(folder, zones) if helped else None, helped, remark)
 
@@ -237,9 +245,9 @@ def _counted(zones: Sequence[_Zone], once: bool | None) -> tuple[tuple[_Zone, ..
             f"{shared[counts]} zones show {counts}: eeio uses {first[counts].channel.name}"
             for counts in repeated
         )
-        return tuple(_alone(zone) for zone in first.values()), remark or None
+        return tuple(map(_alone, first.values())), remark or None
     if not repeated or once is False:
-        return tuple(_alone(zone) for zone in zones), None
+        return tuple(map(_alone, zones)), None
     return tuple(zones), f"several zones of {', '.join(repeated)} are added, while they differ"
 
 
@@ -254,7 +262,9 @@ def _try_reader(reader: Path, zones: Sequence[_Zone]) -> str | None:
 def _given(zones: Sequence[_Zone]) -> Path | None:
     """The powercap folder as an argument of the helper: none if it is the kernel's."""
     folder = zones[0].energy_file.parent.parent
-    return None if folder == Path("/") / POWERCAP else folder.absolute()
+    if folder == Path("/") / POWERCAP:
+        return None
+    return folder.absolute()
 
 
 def _names(zones: Sequence[_Zone]) -> list[str]:
@@ -320,19 +330,27 @@ def _counts(name: str, domain: Domain) -> str:
     """The source that a zone counts: `package-0` of `rapl:package-0-die-1`, `package-0 dram` of its
     memory."""
     match = PACKAGE.search(name)
-    package = match[0] if match else name
-    return package if domain == "package" else f"{package} {domain}"
+    package = name
+    if match:
+        package = match[0]
+    if domain == "package":
+        return package
+    return f"{package} {domain}"
 
 
 def _domain(label: str) -> Domain | None:
     """`package-0`, `package-0-die-1` -> package; `dram` -> dram; parts and psys -> None."""
     if label.startswith("package"):
         return "package"
-    return "dram" if label == "dram" else None
+    if label == "dram":
+        return "dram"
+    return None
 
 
 def _package_prefix(folder: Path, zone_folder: Path) -> str:
     """`package-0/` for a part of package 0, so that two packages' DRAM have different names."""
     parent, _, _ = zone_folder.name.rpartition(":")
     is_part = ":" in parent
-    return f"{read_text(folder / parent / 'name')}/" if is_part else ""
+    if is_part:
+        return f"{read_text(folder / parent / 'name')}/"
+    return ""

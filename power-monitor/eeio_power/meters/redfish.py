@@ -78,10 +78,23 @@ _METRICS, _POWER = "/EnvironmentMetrics", "/Power"
 # DMTF's Chassis schema: parts of a machine, and enclosures of several machines.
 _NO_SYSTEM = frozenset(
     (
-        "Card", "Cartridge", "Component", "Module", "Expansion", "IPBasedDrive", "StorageEnclosure",
-        "PowerStrip", "HeatExchanger", "ImmersionTank", "Zone", "Rack", "RackGroup", "Row", "Pod",
+        "Card",
+        "Cartridge",
+        "Component",
+        "Module",
+        "Expansion",
+        "IPBasedDrive",
+        "StorageEnclosure",
+        "PowerStrip",
+        "HeatExchanger",
+        "ImmersionTank",
+        "Zone",
+        "Rack",
+        "RackGroup",
+        "Row",
+        "Pod",
     )
-)  # fmt: skip
+)
 _IS_PART = " is a "
 _CARD = "Card"
 """Intel's controllers have the machine's power in the card of its board."""
@@ -153,7 +166,10 @@ class RedfishMeter:
     def _check_supplies(self, path: str, answer: Any) -> None:
         """Raises PowerError if Power has other supplies than at the start: they share the load."""
         places = [keys for where, keys in self.found.places if where == path]
-        at_start = [keys[1] for keys in places if keys[0] == "PowerSupplies"]
+        at_start = []
+        for keys in places:
+            if keys[0] == "PowerSupplies":
+                at_start.append(keys[1])
         if at_start and at_start != _present(answer):
             raise PowerError(f"{self.client.host}{path}: the power supplies changed; start again")
 
@@ -225,20 +241,27 @@ def open_meter(
 
 
 def _of_report(
-    spec: str, name: str, client: http_json.JsonClient, found: _Reading, report: str,
-    wanted: str | None, period_s: float | None,
-) -> _redfish_report.RedfishReport:  # fmt: skip
+    spec: str,
+    name: str,
+    client: http_json.JsonClient,
+    found: _Reading,
+    report: str,
+    wanted: str | None,
+    period_s: float | None,
+) -> _redfish_report.RedfishReport:
     """The metric of a report that is the system's power, or the named one. Raises PowerError."""
     places: set[str] = set()
     if len(found.places) > 1 and wanted is None:
         raise PowerError("the system's power is a sum, so no metric contains it; give metric=")
     for path, keys in found.places if len(found.places) == 1 else ():
         places.add(f"{path.rstrip('/')}#{'/'.join(map(str, keys))}")
-        sources = [path] if keys == ("Reading",) else []
+        sources = []
+        if keys == ("Reading",):
+            sources = [path]
         if keys == ("PowerWatts", "Reading"):
             sources.append(_text_at(client.get(path)["PowerWatts"], "DataSourceUri"))
         # A sensor's own address stands for its reading.
-        places |= {form for one in sources if one for form in (one, f"{one}#Reading")}
+        places |= {form for source in sources if source for form in (source, f"{source}#Reading")}
     (channel,) = RedfishMeter(spec, name, client, found).channels
     return _redfish_report.open_report(
         spec, name, client, report, wanted, period_s, channel, places, found.power_w
@@ -248,9 +271,13 @@ def _of_report(
 def find(root: Path) -> Detected:
     """Which BMC exists cannot be detected from here."""
     return Detected(
-        "redfish", KIND, ("system",), False, "eeio does not search the network for BMCs",
+        "redfish",
+        KIND,
+        ("system",),
+        False,
+        "eeio does not search the network for BMCs",
         "name it: --meter redfish:https://ADDRESS,user=NAME",
-    )  # fmt: skip
+    )
 
 
 def _system_reading(
@@ -276,9 +303,13 @@ def _system_reading(
         return replace(reading, doubt=None)
     silent = len(candidates) - 1 - sum(_IS_PART in reason for reason in reasons)
     if linked:
-        reason = f"{', '.join(unlinked)} links to no chassis" if unlinked else None
+        reason = None
+        if unlinked:
+            reason = f"{', '.join(unlinked)} links to no chassis"
     elif has_systems:
-        reason = "no system links to a chassis" if silent else None
+        reason = None
+        if silent:
+            reason = "no system links to a chassis"
     else:
         reason = f"{client.host} lists no system"
     if reason is None:
@@ -314,8 +345,12 @@ def _no_reading(
             f"the system of {client.host} links to parts only ({'; '.join(reasons[:3])}); "
             f"others give {_listed(powers)}; name the system's with chassis={powers[0][0]}"
         )
-    listed = f": {'; '.join(reasons[:3])}" if reasons else ""
-    no_system = "" if has_systems else "; it lists no computer system"
+    listed = ""
+    if reasons:
+        listed = f": {'; '.join(reasons[:3])}"
+    no_system = "; it lists no computer system"
+    if has_systems:
+        no_system = ""
     return f"no chassis of {client.host} reports the power of a system{listed}{no_system}"
 
 
@@ -371,9 +406,13 @@ def _reading(
         return None, f"{name}{_IS_PART}{kind}"
     if _text_at(chassis, "PowerState") == "Off":
         return None, f"{name} is off, and this machine runs"
-    doubt = f"{name} is an {kind}: it may contain other machines" if kind == "Enclosure" else None
+    doubt = None
+    if kind == "Enclosure":
+        doubt = f"{name} is an {kind}: it may contain other machines"
     is_node = kind in _NODES or _is_in_enclosure(client, chassis)
-    contents = all_but("fans", "supply") if is_node else MACHINE
+    contents = MACHINE
+    if is_node:
+        contents = all_but("fans", "supply")
     reading, reason, no_answer = _of_chassis(client, chassis, path, contents)
     if reading is None:
         reading, reason = _of_its_sensors(client, chassis, path, reason)
@@ -399,7 +438,9 @@ def _of_chassis(
             no_answer = no_answer or str(error)
             continue  # a chassis need not have it
         keys = _metrics(client, answer) if resource == _METRICS else _control(answer)
-        power_w = None if keys is None else http_json.number_at(answer, *keys)
+        power_w = None
+        if keys is not None:
+            power_w = http_json.number_at(answer, *keys)
         if keys is None or power_w is None:
             reason = f"{name} has no power of the complete chassis{_instead(answer)}"
         elif power_w <= 0.0 or power_w in _NO_POWER_W:
@@ -432,7 +473,9 @@ def _of_its_sensors(
 
 def _instead(answer: Any) -> str:
     """What PowerControl has instead of the power now: means over a time, powers of parts."""
-    controls = answer.get("PowerControl") if isinstance(answer, Mapping) else None
+    controls = None
+    if isinstance(answer, Mapping):
+        controls = answer.get("PowerControl")
     found = []
     for k, control in enumerate(controls if isinstance(controls, list) else []):
         context = _text_at(control, "PhysicalContext")
@@ -443,9 +486,13 @@ def _instead(answer: Any) -> str:
         mean_w = http_json.number_at(answer, *metrics, "AverageConsumedWatts")
         minutes = http_json.number_at(answer, *metrics, "IntervalInMin")
         if mean_w is not None and power_w is None:
-            over = "" if minutes is None else f" over {60.0 * minutes:.3g} s"
+            over = ""
+            if minutes is not None:
+                over = f" over {60.0 * minutes:.3g} s"
             found.append(f"{mean_w:g} W, a mean{over}")
-    return f" (only {', '.join(found)})" if found else ""
+    if found:
+        return f" (only {', '.join(found)})"
+    return ""
 
 
 def _control_doubt(
@@ -468,7 +515,9 @@ def _control_doubt(
 
 def _is_in_enclosure(client: http_json.JsonClient, chassis: Any) -> bool:
     """Whether the chassis is in one that has the fans and supplies of several machines."""
-    links = chassis.get("Links") if isinstance(chassis, Mapping) else None
+    links = None
+    if isinstance(chassis, Mapping):
+        links = chassis.get("Links")
     around = _link(links, "ContainedBy")
     if around is None:
         return False
@@ -485,14 +534,18 @@ def _sensors(client: http_json.JsonClient, path: str) -> _Reading | str | None:
     """The sensors in watts that add up to the system; why they do not; None without any."""
     values, of_parts = _listed_powers(client, path)
     if not values:
-        return f"its sensors in watts are of parts: {_largest(of_parts)}" if of_parts else None
+        if of_parts:
+            return f"its sensors in watts are of parts: {_largest(of_parts)}"
+        return None
     chosen = complete_system(values)
     total_w = math.fsum(values[name] or 0.0 for name in chosen.sensors)
     if not chosen.sensors or total_w <= 0.0:
-        why = chosen.reason or "none measures"
-        return f"of its sensors in watts ({_largest({**values, **of_parts})}) {why}"
-    summed = f"the sum of {', '.join(chosen.sensors)}" if len(chosen.sensors) > 1 else None
-    remark = "; ".join(word for word in (summed, chosen.note) if word) or None
+        reason = chosen.reason or "none measures"
+        return f"of its sensors in watts ({_largest({**values, **of_parts})}) {reason}"
+    summed = None
+    if len(chosen.sensors) > 1:
+        summed = f"the sum of {', '.join(chosen.sensors)}"
+    remark = "; ".join(filter(None, (summed, chosen.note))) or None
     members = {_last(member): member for member in _members(client, path)}
     found = tuple((members[name], ("Reading",)) for name in chosen.sensors)
     rule = chosen.text([*values, *of_parts])
@@ -527,7 +580,9 @@ def _listed_powers(
 
 def _is_power(sensor: Any) -> bool:
     """Whether a sensor is there and reports watts, and not the distance to a limit."""
-    status = sensor.get("Status") if isinstance(sensor, Mapping) else None
+    status = None
+    if isinstance(sensor, Mapping):
+        status = sensor.get("Status")
     if _text_at(status, "State") in _NOT_READ or _text_at(sensor, "ReadingBasis") not in (
         "",
         "Zero",
@@ -545,7 +600,9 @@ def _largest(sensors: Mapping[str, float | None]) -> str:
     names = sorted(sensors, key=lambda name: -(sensors[name] or 0.0))
     more = len(names) - _MOST_LISTED
     text = listed({name: sensors[name] for name in names[:_MOST_LISTED]})
-    return f"{text} and {more} more" if more > 0 else text
+    if more > 0:
+        return f"{text} and {more} more"
+    return text
 
 
 def _named_sensor(client: http_json.JsonClient, chassis: str | None, wanted: str) -> _Reading:
@@ -566,7 +623,8 @@ def _named_sensor(client: http_json.JsonClient, chassis: str | None, wanted: str
     if is_no_power(text):
         raise PowerError(f"{client.host}{member}: is not the power of a time")
     domain, contents = domain_of(text)
-    contents = Contents() if domain == "system" else contents
+    if domain == "system":
+        contents = Contents()
     doubt = None
     if not any(text and names_all(text, domain) for text in (_last(member), name)):
         doubt = f"the name {wanted} does not say what it contains"
@@ -588,7 +646,8 @@ def _with_name(client: http_json.JsonClient, path: str, wanted: str) -> tuple[st
             return member, client.get(member)
         if _POWER_NAME.search(_last(member)):
             sensor = client.get(member)
-            found += [(member, sensor)] if _text_at(sensor, "Name") == wanted else []
+            if _text_at(sensor, "Name") == wanted:
+                found.append((member, sensor))
     if len(found) != 1:
         raise PowerError(f"{client.host}{path}: {len(found)} sensors have the name {wanted}")
     return found[0]
@@ -602,7 +661,10 @@ def _supplies(client: http_json.JsonClient, path: str) -> _Reading | str | None:
     count = http_json.number_at(listing, "Members@odata.count")
     if count is not None and count > len(members):
         return f"{len(members)} of {count:g} supplies are listed"
-    supplies = [(m, supply) for m in members if not _is_absent(supply := client.get(m))]
+    supplies = []
+    for m in members:
+        if not _is_absent(supply := client.get(m)):
+            supplies.append((m, supply))
     remark = f"the sum of the power supplies {', '.join(_last(member) for member, _ in supplies)}"
     for key, contents in (("InputPowerWatts", WALL), ("OutputPowerWatts", BEHIND_SUPPLY)):
         each = []
@@ -646,7 +708,9 @@ def _supplies_doubt(answer: Any, there: Sequence[int], sum_w: float) -> str | No
         return gains
     if _lacks_a_number([_text_at(supply, "Name") for supply in supplies]):
         return "by their numbers, a supply is missing"
-    controls = answer.get("PowerControl") if isinstance(answer, Mapping) else None
+    controls = None
+    if isinstance(answer, Mapping):
+        controls = answer.get("PowerControl")
     for k in range(len(controls) if isinstance(controls, list) else 0):
         other_w = http_json.number_at(answer, "PowerControl", k, "PowerConsumedWatts")
         if other_w and not USUAL_EFFICIENCY * sum_w <= other_w <= sum_w / USUAL_EFFICIENCY:
@@ -669,7 +733,10 @@ def _gains_power(supply: Any) -> str | None:
 
 def _lacks_a_number(names: Sequence[str]) -> bool:
     """Whether the last numbers in the names of supplies do not follow each other."""
-    numbers = [int(digits[-1]) for name in names if (digits := re.findall(r"[0-9]+", name))]
+    numbers = []
+    for name in names:
+        if digits := re.findall(r"[0-9]+", name):
+            numbers.append(int(digits[-1]))
     are_different = len(set(numbers)) == len(names) > 1
     return are_different and max(numbers) - min(numbers) >= len(numbers)
 
@@ -687,10 +754,15 @@ def _expected_supplies(answer: Any) -> int:
     """How many supplies Power should list, by its count and by its sets of redundant ones."""
     counts = [http_json.number_at(answer, "PowerSupplies@odata.count") or 0]
     for group in (answer, *answer["PowerSupplies"]):
-        redundancy = group.get("Redundancy") if isinstance(group, Mapping) else None
+        redundancy = None
+        if isinstance(group, Mapping):
+            redundancy = group.get("Redundancy")
         for one in redundancy if isinstance(redundancy, list) else []:
-            members = one.get("RedundancySet") if isinstance(one, Mapping) else None
-            members = members if isinstance(members, list) else []
+            members = None
+            if isinstance(one, Mapping):
+                members = one.get("RedundancySet")
+            if not isinstance(members, list):
+                members = []
             links = {_text_at(member, "@odata.id") for member in members}
             counts.append(len([link for link in links if "/PowerSupplies/" in link]))
     return int(max(counts))
@@ -722,39 +794,49 @@ def _added(
         )
     total_w = math.fsum(supply.power_w or 0.0 for supply in known)
     if known and len(known) == len(each) and total_w > 0.0:
-        rule = SUPPLY_OUTPUTS if contents == BEHIND_SUPPLY else SUPPLY_INPUTS
+        rule = SUPPLY_INPUTS
+        if contents == BEHIND_SUPPLY:
+            rule = SUPPLY_OUTPUTS
         places = tuple(supply.place for supply in each)
         return _Reading(places, total_w, contents, remark, rule=rule)
-    return f"{len(known)} of {len(each)} supplies give a power reading" if known else None
+    if known:
+        return f"{len(known)} of {len(each)} supplies give a power reading"
+    return None
 
 
 def _rating_w(supply: Any) -> float | None:
     """What a supply can give, W."""
     ranges = supply.get("InputRanges")
-    ranges = ranges if isinstance(ranges, list) else []
+    if not isinstance(ranges, list):
+        ranges = []
     given = [http_json.number_at(supply, "PowerCapacityWatts")]
-    given += [
-        http_json.number_at(supply, "InputRanges", k, "OutputWattage") for k in range(len(ranges))
-    ]
+    for k in range(len(ranges)):
+        given.append(http_json.number_at(supply, "InputRanges", k, "OutputWattage"))
     return max((w for w in given if w is not None), default=None)
 
 
 def _present(answer: Any) -> list[int]:
     """Places of the supplies in Power that are not absent."""
-    supplies = answer.get("PowerSupplies") if isinstance(answer, Mapping) else None
+    supplies = None
+    if isinstance(answer, Mapping):
+        supplies = answer.get("PowerSupplies")
     found = enumerate(supplies if isinstance(supplies, list) else [])
     return [k for k, supply in found if isinstance(supply, Mapping) and not _is_absent(supply)]
 
 
 def _is_absent(supply: Any) -> bool:
-    status = supply.get("Status") if isinstance(supply, Mapping) else None
+    status = None
+    if isinstance(supply, Mapping):
+        status = supply.get("Status")
     return _text_at(status, "State") == "Absent"
 
 
 def _link(answer: Any, key: str) -> str | None:
     """The link at a key, if it is one into this BMC."""
     target = _text_at(answer.get(key) if isinstance(answer, Mapping) else None, "@odata.id")
-    return target if target.startswith("/redfish/v1/") else None
+    if target.startswith("/redfish/v1/"):
+        return target
+    return None
 
 
 def _last(path: str) -> str:
@@ -768,25 +850,35 @@ def _name(path: str) -> str:
 def _linked_place(chassis: Any, path: str, place: str) -> str:
     """The link that the chassis gives: some BMCs accept no other form of it (HPE's end in a slash).
     Below the chassis, if it gives none."""
-    link = chassis.get(place.strip("/")) if isinstance(chassis, Mapping) else None
+    link = None
+    if isinstance(chassis, Mapping):
+        link = chassis.get(place.strip("/"))
     reported = _text_at(link, "@odata.id")
-    return reported if reported.startswith(path.rstrip("/")) else f"{path.rstrip('/')}{place}"
+    if reported.startswith(path.rstrip("/")):
+        return reported
+    return f"{path.rstrip('/')}{place}"
 
 
 def _metrics(client: http_json.JsonClient, answer: Any) -> tuple[str | int, ...] | None:
     """The place of the power in EnvironmentMetrics; None if its sensor is one of a part."""
-    excerpt = answer.get("PowerWatts") if isinstance(answer, Mapping) else None
+    excerpt = None
+    if isinstance(answer, Mapping):
+        excerpt = answer.get("PowerWatts")
     context = _text_at(excerpt, "PhysicalContext")
     source = _text_at(excerpt, "DataSourceUri")
     if not context and source.startswith("/redfish/v1/"):
         with suppress(PowerError):  # a sensor need not be there: the excerpt is
             context = _text_at(client.get(source), "PhysicalContext")
-    return ("PowerWatts", "Reading") if context in _COMPLETE else None
+    if context in _COMPLETE:
+        return ("PowerWatts", "Reading")
+    return None
 
 
 def _control(answer: Any) -> tuple[str | int, ...] | None:
     """The place of the complete chassis' power in PowerControl; None if that is not one entry."""
-    controls = answer.get("PowerControl") if isinstance(answer, Mapping) else None
+    controls = None
+    if isinstance(answer, Mapping):
+        controls = answer.get("PowerControl")
     places: list[tuple[str | int, ...]] = []
     of_supplies: list[tuple[str | int, ...]] = []
     for k, control in enumerate(controls if isinstance(controls, list) else []):
@@ -805,8 +897,12 @@ def _control(answer: Any) -> tuple[str | int, ...] | None:
     if len(places) > 1:
         places = _by_name(answer, places) or places
     if places:
-        return places[0] if len(places) == 1 else None
-    return _FUJITSU if http_json.number_at(answer, *_FUJITSU) is not None else None
+        if len(places) == 1:
+            return places[0]
+        return None
+    if http_json.number_at(answer, *_FUJITSU) is not None:
+        return _FUJITSU
+    return None
 
 
 def _by_name(answer: Any, places: list[tuple[str | int, ...]]) -> list[tuple[str | int, ...]]:
@@ -874,5 +970,9 @@ def _members_of(answer: Any, host: str, path: str) -> list[str]:
 
 def _text_at(answer: Any, key: str) -> str:
     """The text at a key; empty if there is none."""
-    value = answer.get(key) if isinstance(answer, Mapping) else None
-    return value if isinstance(value, str) else ""
+    value = None
+    if isinstance(answer, Mapping):
+        value = answer.get(key)
+    if isinstance(value, str):
+        return value
+    return ""

@@ -15,7 +15,6 @@ INF, and the numbers 9.9E+37, 9.91E+37 and 9999.9E+99 stand for over range and n
 missing values. The integrated energy is recorded, not added: its resolution depends on the value.
 """
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -120,7 +119,9 @@ class ScpiMeter:
             )
         if not self.model.has_energy:
             return [power_w]
-        energy_wh = energies_wh[0] if energies_wh else None
+        energy_wh = None
+        if energies_wh:
+            energy_wh = energies_wh[0]
         return [power_w, None if energy_wh is None else energy_wh * _J_PER_WH]
 
     def close(self) -> None:
@@ -150,33 +151,18 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> ScpiMeter:
     timeout_s = number_option(spec, options, "timeout_s", above_zero=True) or _TIMEOUT_S
     accuracy = number_option(spec, options, "accuracy")
     period_s = number_option(spec, options, "period_s", above_zero=True)
-    visa = library(spec, "pyvisa", "scpi")
-    try:
-        instrument = visa.ResourceManager(options.get("backend", "@py")).open_resource(
-            options["resource"],
-            read_termination="\n",
-            write_termination="\n",
-            timeout=timeout_s * 1000,
-            open_timeout=round(timeout_s * 1000),
-        )
-    except Exception as error:  # pyvisa-py raises bare ones
-        raise PowerError(
-            f"meter '{spec}': {error}; check the resource, and the network or driver"
-        ) from error
+    instrument = _opened(spec, options, timeout_s)
     try:
         model = _model(instrument)
         # PW3335 has one input, and its items have no number.
-        number = "" if options.get("element") is None and "HIOKI" in model.idn.pattern else element
-        for setting in model.settings:
-            instrument.write(setting.format(number))
-        limits = [_number(instrument.query(query.format(number))) for query in model.ranges]
-        limit_w = model.of_range * (limits[0] or math.nan) * (limits[1] or math.nan)
-        if not limit_w > 0.0:
-            raise PowerError("it states no ranges; set fixed ranges for voltage and current")
+        if options.get("element") is None and "HIOKI" in model.idn.pattern:
+            element = ""
+        volts, amperes = _ranges(instrument, model, element)
     except Exception as error:
         instrument.close()
         raise PowerError(f"meter '{spec}': {error}") from error
     name = options.get("name", "scpi")
+    limit_w = model.of_range * volts * amperes
     power = Channel(
         name=f"{name}:{domain}",
         domain=domain,
@@ -186,7 +172,7 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> ScpiMeter:
         resolution=2.0 * limit_w,
         max_power_w=limit_w / model.of_range * 3.0,
         contents=WALL if domain == "system" else UNKNOWN,
-        remark=f"ranges {limits[0]:g} V and {limits[1]:g} A",
+        remark=f"ranges {volts:g} V and {amperes:g} A",
         delay=_delay(period_s or model.period_s),
     )
     energy = Channel(
@@ -202,11 +188,38 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> ScpiMeter:
         name=name,
         instrument=instrument,
         model=model,
-        query=model.query.format(*[number] * 2),
+        query=model.query.format(element, element),
         channels=(power, energy) if model.has_energy else (power,),
         native_period_s=period_s or model.period_s,
     )
     return first_reading(meter)
+
+
+def _opened(spec: str, options: Mapping[str, str], timeout_s: float) -> Any:
+    """The instrument's connection. Raises PowerError."""
+    visa = library(spec, "pyvisa", "scpi")
+    try:
+        return visa.ResourceManager(options.get("backend", "@py")).open_resource(
+            options["resource"],
+            read_termination="\n",
+            write_termination="\n",
+            timeout=timeout_s * 1000,
+            open_timeout=round(timeout_s * 1000),
+        )
+    except Exception as error:  # pyvisa-py raises bare ones
+        raise PowerError(
+            f"meter '{spec}': {error}; check the resource, and the network or driver"
+        ) from error
+
+
+def _ranges(instrument: Any, model: Model, element: str) -> tuple[float, float]:
+    """The ranges of voltage and current, V and A, of an instrument with its settings made."""
+    for setting in model.settings:
+        instrument.write(setting.format(element))
+    volts, amperes = (_number(instrument.query(query.format(element))) for query in model.ranges)
+    if not volts or not amperes or not volts * amperes > 0.0:
+        raise PowerError("it states no ranges; set fixed ranges for voltage and current")
+    return volts, amperes
 
 
 def _delay(period_s: float) -> Delay:
@@ -228,6 +241,10 @@ def _model(instrument: Any) -> Model:
 def find(root: Path) -> Detected:
     """What an instrument is connected to is unknown."""
     return Detected(
-        "scpi", KIND, ("system",), False, "eeio does not search for instruments",
+        "scpi",
+        KIND,
+        ("system",),
+        False,
+        "eeio does not search for instruments",
         "name it: --meter scpi:RESOURCE; `pyvisa-shell` lists them",
-    )  # fmt: skip
+    )

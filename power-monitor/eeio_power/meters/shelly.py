@@ -106,7 +106,9 @@ class ShellyMeter:
 
     @property
     def channels(self) -> Sequence[Channel]:
-        return (POWER, ENERGY) if self.component and self.component.counter else (POWER,)
+        if self.component and self.component.counter:
+            return (POWER, ENERGY)
+        return (POWER,)
 
     def read(self) -> Sequence[float | None]:
         """W, and J since the plug was new. Raises PowerError without a power reading."""
@@ -152,22 +154,13 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> ShellyMeter
     host = options.get("host")
     if host is None:
         raise PowerError(f"meter '{spec}': which plug? Such as shelly:192.168.1.20")
-    wanted = options.get("component")
-    if wanted is not None and wanted not in COMPONENTS:
-        raise PowerError(
-            f"meter '{spec}': component={wanted}: it is one of {', '.join(COMPONENTS)}"
-        )
     phase = options.get("phase", "total")
-    if phase not in PHASES or (phase != "total" and wanted not in (None, "em")):
-        raise PowerError(f"meter '{spec}': phase={phase}: a, b or c of component=em")
-    ways: list[_Component | None] = [*COMPONENTS.values(), None]
-    if wanted is not None or phase != "total":
-        ways = [COMPONENTS[wanted or "em"]]
+    components = _components(spec, options.get("component"), phase)
     client = http_json.client(spec, options, host, requested_user=USER)
     switch = int(number_option(spec, options, "switch") or 0)
     period_s = number_option(spec, options, "period_s", above_zero=True) or NATIVE_PERIOD_S
     problem: PowerError | None = None
-    for component in ways:
+    for component in components:
         name = options.get("name", "shelly")
         meter = ShellyMeter(spec, name, client, switch, component, phase, period_s)
         try:
@@ -182,12 +175,31 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> ShellyMeter
     raise PowerError(f"meter '{spec}': {problem}; check the address, and that it meters power")
 
 
+def _components(spec: str, wanted: str | None, phase: str) -> list[_Component | None]:
+    """The parts of a plug that may meter; None is a plug of the first generation."""
+    if wanted is not None and wanted not in COMPONENTS:
+        raise PowerError(
+            f"meter '{spec}': component={wanted}: it is one of {', '.join(COMPONENTS)}"
+        )
+    if phase not in PHASES or (phase != "total" and wanted not in (None, "em")):
+        raise PowerError(f"meter '{spec}': phase={phase}: a, b or c of component=em")
+    if wanted is not None:
+        return [COMPONENTS[wanted]]
+    if phase != "total":
+        return [COMPONENTS["em"]]
+    return [*COMPONENTS.values(), None]
+
+
 def find(root: Path) -> Detected:
     """Which plug feeds this machine cannot be detected from here."""
     return Detected(
-        "shelly", KIND, ("system",), False, "eeio does not search the network for plugs",
+        "shelly",
+        KIND,
+        ("system",),
+        False,
+        "eeio does not search the network for plugs",
         "name it: --meter shelly:ADDRESS",
-    )  # fmt: skip
+    )
 
 
 def _is_valid(answer: Any, switch: int) -> bool:

@@ -150,7 +150,9 @@ class Agent:
             if key in options:
                 raise PowerError(f"meter '{self._spec}': {key}= is for v3; give user=NAME too")
         given = "password_file" in options or http_json.PASSWORD_VARIABLE in os.environ
-        word = http_json.password(self._spec, options) if given else "public"
+        word = "public"
+        if given:
+            word = http_json.password(self._spec, options)
         return self._pysnmp.CommunityData(word)
 
     def _user(self, options: Mapping[str, str]) -> Any:
@@ -184,22 +186,30 @@ class Agent:
         if problem is not None:
             raise PowerError(f"{self.host}: {problem}{self._remedy(type(problem).__name__)}")
         if status:
-            at = oids[int(place) - 1] if 0 < int(place) <= len(oids) else "the request"
+            at = "the request"
+            if 0 < int(place) <= len(oids):
+                at = oids[int(place) - 1]
             raise PowerError(f"{self.host}: {at}: {status.prettyPrint()}; check the user's rights")
         return [None if type(value).__name__ in _NOTHING else value for _, value in found]
 
     async def _get(self, oids: Sequence[str]) -> Any:
         if self._engine is None:
-            transport = "Udp6TransportTarget" if ":" in self._address[0] else "UdpTransportTarget"
+            transport = "UdpTransportTarget"
+            if ":" in self._address[0]:
+                transport = "Udp6TransportTarget"
             create = getattr(self._pysnmp, transport).create
             # UDP may lose a datagram: one repetition within the time limit.
             self._target = await create(self._address, timeout=self._timeout_s / 2, retries=1)
             self._engine = self._pysnmp.SnmpEngine()
         objects = [self._pysnmp.ObjectType(self._pysnmp.ObjectIdentity(oid)) for oid in oids]
         return await self._pysnmp.get_cmd(
-            self._engine, self._rights, self._target, self._pysnmp.ContextData(), *objects,
+            self._engine,
+            self._rights,
+            self._target,
+            self._pysnmp.ContextData(),
+            *objects,
             lookupMib=False,
-        )  # fmt: skip
+        )
 
     def _remedy(self, problem: str) -> str:
         if problem == "RequestTimedOut":
@@ -269,7 +279,7 @@ class SnmpMeter:
         """The outlets that are off."""
         if self.table.state is None:
             return []
-        states = self.agent.get([self.table.state.format(index) for index in self.outlets])
+        states = self.agent.get(list(map(self.table.state.format, self.outlets)))
         return [
             index
             for index, state in zip(self.outlets, states, strict=True)
@@ -283,7 +293,9 @@ class SnmpMeter:
 
 def _number(value: Any) -> int | None:
     try:
-        return None if value is None else int(value)
+        if value is None:
+            return None
+        return int(value)
     except (TypeError, ValueError):
         return None
 
@@ -297,30 +309,36 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> SnmpMeter:
         )
     agent = Agent(spec, options)
     try:
-        table = _table(spec, options, agent)
-        accuracy = number_option(spec, options, "accuracy")
-        if accuracy is not None:
-            table = replace(table, accuracy=accuracy, limit_w=table.power_w)
-        outlets = [name if "." in name else f"{table.prefix}{name}" for name in names]
-        if table.energy is not None:
-            counts = map(_number, agent.get([table.energy.format(index) for index in outlets]))
-            if any(count is None or count < 0 for count in counts):
-                table = replace(table, energy=None)  # this PDU has no counters
-        meter = SnmpMeter(
-            spec=spec,
-            name=options.get("name", "snmp"),
-            agent=agent,
-            table=table,
-            outlets=outlets,
-            factors=[_factors(table, agent, index) for index in outlets],
-            native_period_s=number_option(spec, options, "period_s", above_zero=True) or _PERIOD_S,
-        )
-        meter = replace(meter, channels=_channels(meter))
+        meter = _meter(spec, options, agent, names)
     except PowerError as error:
         agent.close()
         message = str(error)
-        raise PowerError(message if spec in message else f"meter '{spec}': {message}") from error
+        if spec not in message:
+            message = f"meter '{spec}': {message}"
+        raise PowerError(message) from error
     return first_reading(meter)
+
+
+def _meter(spec: str, options: Mapping[str, str], agent: Agent, names: Sequence[str]) -> SnmpMeter:
+    table = _table(spec, options, agent)
+    accuracy = number_option(spec, options, "accuracy")
+    if accuracy is not None:
+        table = replace(table, accuracy=accuracy, limit_w=table.power_w)
+    outlets = [name if "." in name else f"{table.prefix}{name}" for name in names]
+    if table.energy is not None:
+        counts = map(_number, agent.get(list(map(table.energy.format, outlets))))
+        if any(count is None or count < 0 for count in counts):
+            table = replace(table, energy=None)  # this PDU has no counters
+    meter = SnmpMeter(
+        spec=spec,
+        name=options.get("name", "snmp"),
+        agent=agent,
+        table=table,
+        outlets=outlets,
+        factors=[_factors(table, agent, index) for index in outlets],
+        native_period_s=number_option(spec, options, "period_s", above_zero=True) or _PERIOD_S,
+    )
+    return replace(meter, channels=_channels(meter))
 
 
 def _table(spec: str, options: Mapping[str, str], agent: Agent) -> Table:
@@ -347,7 +365,10 @@ def _factors(table: Table, agent: Agent, index: str) -> tuple[float, float]:
     """W and J of one count, 0 J for an unknown unit. Raises PowerError for power in another."""
     if table.sensors is None:
         return table.power_w, table.energy_j
-    oids = [f"{table.sensors}.{column}.{index}.{kind}" for kind in (5, 8) for column in (6, 7)]
+    oids = []
+    for kind in (5, 8):
+        for column in (6, 7):
+            oids.append(f"{table.sensors}.{column}.{index}.{kind}")
     unit, digits, energy_unit, energy_digits = map(_number, agent.get(oids))
     if unit != _WATT or digits is None or not 0 <= digits <= 6:
         raise PowerError(
@@ -397,6 +418,10 @@ def _channels(meter: SnmpMeter) -> Sequence[Channel]:
 def find(root: Path) -> Detected:
     """Which outlets feed this machine is unknown."""
     return Detected(
-        "snmp", KIND, ("system",), False, "eeio does not search the network for PDUs",
+        "snmp",
+        KIND,
+        ("system",),
+        False,
+        "eeio does not search the network for PDUs",
         "name it: --meter snmp:ADDRESS,outlets=N, with all outlets that feed this machine",
-    )  # fmt: skip
+    )

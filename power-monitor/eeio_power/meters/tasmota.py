@@ -84,7 +84,10 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> TasmotaMete
         # Tasmota takes its web password as parameters.
         word = quote(http_json.password(spec, options), safe="")
         path = f"/cm?user={quote(options['user'], safe='')}&password={word}&cmnd=Status%208"
-    network = {key: value for key, value in options.items() if key != "user"}
+    network = {}
+    for key, value in options.items():
+        if key != "user":
+            network[key] = value
     meter = TasmotaMeter(
         spec=spec,
         name=options.get("name", "tasmota"),
@@ -99,9 +102,13 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> TasmotaMete
 def find(root: Path) -> Detected:
     """It is unknown which plug feeds this machine."""
     return Detected(
-        "tasmota", KIND, ("system",), False, "eeio does not search the network for plugs",
+        "tasmota",
+        KIND,
+        ("system",),
+        False,
+        "eeio does not search the network for plugs",
         "name it: --meter tasmota:ADDRESS",
-    )  # fmt: skip
+    )
 
 
 def _sum_of(answer: object) -> float | None:
@@ -109,7 +116,9 @@ def _sum_of(answer: object) -> float | None:
     total_w, k = 0.0, 0
     while (part_w := http_json.number_at(answer, "StatusSNS", "ENERGY", "Power", k)) is not None:
         total_w, k = total_w + part_w, k + 1
-    return total_w if k and k == _channels(answer) else None
+    if k and k == _channels(answer):
+        return total_w
+    return None
 
 
 def _channels(answer: Any) -> int:

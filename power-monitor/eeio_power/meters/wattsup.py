@@ -169,7 +169,9 @@ class PacketReader:
             # A packet that was cut is followed by the next one's '#': the last one counts.
             before, start, body = text.rpartition(b"#")
             self.damaged += before.count(b"#")
-            packet = parse_packet(body.decode("ascii", errors="replace")) if start else None
+            packet = None
+            if start:
+                packet = parse_packet(body.decode("ascii", errors="replace"))
             if packet is None:
                 self.damaged += 1
             else:
@@ -184,7 +186,9 @@ def parse_packet(body: str) -> Packet | None:
     if len(fields) < 3 or not fields[2].isdecimal() or len(fields[2]) > 9:
         return None
     # `#L,W,3,E,,1` has empty arguments; `#V,R,0` may have one too many, which is empty.
-    arguments = fields[3:] if fields[3:] != [""] else []
+    arguments = []
+    if fields[3:] != [""]:
+        arguments = fields[3:]
     if len(arguments) != int(fields[2]):
         return None
     return Packet(fields[0], fields[1], tuple(arguments))
@@ -197,7 +201,9 @@ def record_power_w(packet: Packet, fields: int) -> float | None:
     text = packet.arguments[0]
     # 0.1 W; a sign or a letter is a damaged byte.
     is_number = text.isascii() and text.isdecimal() and len(text) <= 9
-    return int(text) / 10.0 if is_number else None
+    if is_number:
+        return int(text) / 10.0
+    return None
 
 
 class WattsUpMeter:
@@ -249,7 +255,8 @@ class WattsUpMeter:
         while newest is None and (left_s := deadline_s - time.monotonic()) > 0.0:
             for packet in self._receive(left_s):
                 power_w = record_power_w(packet, self.fields)
-                newest = power_w if power_w is not None else newest
+                if power_w is not None:
+                    newest = power_w
         if newest is None:
             # After a loss of mains power the meter no longer logs.
             if self._line is not None:
@@ -316,14 +323,21 @@ def find(root: Path) -> Detected:
     lines = [f"/{line.relative_to(root)}" for line in _usb_lines(root)]
     if not lines:
         return Detected(
-            "wattsup", KIND, ("system",), False, "no USB serial line (/dev/ttyUSB*)",
+            "wattsup",
+            KIND,
+            ("system",),
+            False,
+            "no USB serial line (/dev/ttyUSB*)",
             "plug a Watts Up? PRO or .net in; its driver is ftdi_sio",
-        )  # fmt: skip
+        )
     return Detected(
-        "wattsup", KIND, ("system",), False,
+        "wattsup",
+        KIND,
+        ("system",),
+        False,
         f"USB serial lines found ({', '.join(lines)}); the connected devices are unknown",
         f"if it is the meter, name it: --meter wattsup:{lines[0]}",
-    )  # fmt: skip
+    )
 
 
 def _usb_lines(root: Path) -> list[Path]:

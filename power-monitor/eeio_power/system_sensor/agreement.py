@@ -126,7 +126,9 @@ def of_known(supplies: Iterable[Sensor]) -> tuple[float, float]:
     most = (0.0, 0.0)
     for kind, powers_w in kinds.items():
         sum_w = used_w(powers_w)
-        share = LEAST_OF_OUTPUTS if is_output(kind) else LEAST_EFFICIENCY
+        share = LEAST_EFFICIENCY
+        if is_output(kind):
+            share = LEAST_OF_OUTPUTS
         if share * sum_w > most[1]:
             most = (sum_w, share * sum_w)
     return most
@@ -136,4 +138,6 @@ def used_w(powers_w: Iterable[float]) -> float:
     """The sum of supplies; an unplugged one may report its largest number."""
     *others_w, most_w = sorted(powers_w) or [0.0]
     rest_w = math.fsum(others_w)
-    return rest_w if most_w > _FALSE_FACTOR * rest_w > 0.0 else rest_w + most_w
+    if most_w > _FALSE_FACTOR * rest_w > 0.0:
+        return rest_w
+    return rest_w + most_w

@@ -32,7 +32,9 @@ def around_dcmi(dcmi_w: float, sensors: Mapping[str, float | None]) -> Choice:
     """What the sensors show about DCMI's power: no sensors where DCMI is to be read, with its
     contents and the doubt; else the sensor of the node, where DCMI reports its chassis."""
     choice = complete_system(sensors)
-    value_w = sensors[choice.sensors[0]] if len(choice.sensors) == 1 else None
+    value_w = None
+    if len(choice.sensors) == 1:
+        value_w = sensors[choice.sensors[0]]
     if choice.contents == OF_NODE:
         return _of_node(choice, value_w, dcmi_w)
     supplies = agreement.of_supplies(sensor_names.of_controller(sensors))
@@ -59,4 +61,6 @@ def _of_node(choice: Choice, value_w: float | None, dcmi_w: float) -> Choice:
     if not value_w:
         doubt = f"{choice.sensors[0]} gives no power: DCMI's may be of a shared chassis"
         return Choice(DCMI, doubt=doubt)
-    return choice if value_w < LEAST_EFFICIENCY * dcmi_w else Choice(DCMI, contents=OF_NODE)
+    if value_w < LEAST_EFFICIENCY * dcmi_w:
+        return choice
+    return Choice(DCMI, contents=OF_NODE)

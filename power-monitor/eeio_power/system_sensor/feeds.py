@@ -61,7 +61,9 @@ def are_batteries(feeds: Sequence[Feed]) -> bool:
 
 def system_power(feeds: Sequence[Feed], resolution_w: float) -> FeedPower:
     """What the machine draws now, W."""
-    return _by_batteries(feeds) if are_batteries(feeds) else _by_inputs(feeds, resolution_w)
+    if are_batteries(feeds):
+        return _by_batteries(feeds)
+    return _by_inputs(feeds, resolution_w)
 
 
 def _batteries(feeds: Sequence[Feed]) -> list[Feed]:
@@ -99,7 +101,9 @@ def _of_inputs(feeds: Sequence[Feed], resolution_w: float) -> str | None:
     for feed in feeds:
         if feed.role == "input" and not feed.has_sensor and feed.is_on is not False:
             return f"{feed.name} also feeds the system, besides the supplies with a sensor"
-    return None if used else "no supply with a sensor is in use"
+    if used:
+        return None
+    return "no supply with a sensor is in use"
 
 
 def _of_batteries(feeds: Sequence[Feed]) -> str | None:
@@ -135,7 +139,9 @@ def _by_batteries(feeds: Sequence[Feed]) -> FeedPower:
 def _unclear(battery: Feed) -> str:
     if battery.state == "discharging":
         return f"{battery.name} discharges and gives no value"
-    shown = "no power" if battery.power_w is None else f"{battery.power_w:.1f} W"
+    shown = "no power"
+    if battery.power_w is not None:
+        shown = f"{battery.power_w:.1f} W"
     return f"{battery.name} is {battery.state} and shows {shown}: in or out?"
 
 

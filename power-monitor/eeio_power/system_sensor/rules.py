@@ -56,7 +56,9 @@ class BoardChoice:
         """What decided that none can be used; None if some can."""
         if self.modules.reason is not None:
             return self.modules
-        return None if self.sensors else self.system
+        if self.sensors:
+            return None
+        return self.system
 
     def text(self, sensors: Sequence[Sensor]) -> str:
         """Which rules chose which sensors, and which are not counted."""
@@ -134,7 +136,9 @@ def _one_total(likely: Sequence[Sensor], extent: Extent) -> Sensor | None:
 def _silent_total(sensors: Sequence[Sensor], extent: Extent) -> Choice | None:
     """A sensor of the complete machine without a reading, where no other rule decided."""
     likely = _named_totals(sensors)
-    return _chosen(TOTAL, likely) if extent == "controller" and len(likely) == 1 else None
+    if extent == "controller" and len(likely) == 1:
+        return _chosen(TOTAL, likely)
+    return None
 
 
 def _larger_name(system: Sensor, likely: Sequence[Sensor]) -> str | None:
@@ -142,7 +146,9 @@ def _larger_name(system: Sensor, likely: Sequence[Sensor]) -> str | None:
     if system.power_w is None:
         return None
     larger = agreement.larger_than(system.power_w, _without(likely, [system]), "controller")
-    return None if larger is None else f"{larger.name} is more than {system.name}"
+    if larger is None:
+        return None
+    return f"{larger.name} is more than {system.name}"
 
 
 def _one_of_several(system: Sensor, sensors: Sequence[Sensor], extent: Extent) -> str | None:
@@ -191,11 +197,10 @@ def _acpi(sensors: Sequence[Sensor], extent: Extent) -> Choice | None:
 
 def _several_machines(sensors: Sequence[Sensor], extent: Extent) -> Choice | None:
     supplies = agreement.of_supplies(sensors)
-    machines = [
-        s.name
-        for s in sensors
-        if s not in supplies and sensor_names.is_machine(s.label) and sensor_names.number(s.label)
-    ]
+    machines = []
+    for s in sensors:
+        if s not in supplies and sensor_names.is_machine(s.label) and sensor_names.number(s.label):
+            machines.append(s.name)
     if not supplies or not machines:
         return None
     listed = ", ".join(machines)
@@ -207,7 +212,9 @@ def _supplies(sensors: Sequence[Sensor], extent: Extent) -> Choice | None:
     supplies = agreement.of_supplies(sensors)
     if not any(s.may_add for s in supplies):
         return None
-    silent = [] if extent == "board" else _named_totals(sensors)
+    silent = []
+    if extent != "board":
+        silent = _named_totals(sensors)
     if any(sensor_names.is_node(sensor.label) for sensor in silent):
         return None
     choice = added(sensors, supplies, extent)
@@ -231,7 +238,9 @@ def added(sensors: Sequence[Sensor], summands: Sequence[Sensor], extent: Extent)
     totals = _without(summands, numbered)
     outputs = [s for s in numbered if s.role == "output"]
     usable = _inputs_or_outputs(numbered, outputs)
-    rule = SUPPLY_OUTPUTS if usable is outputs else SUPPLY_INPUTS
+    rule = SUPPLY_INPUTS
+    if usable is outputs:
+        rule = SUPPLY_OUTPUTS
     reason = _incomplete(usable, {s.unit for s in numbered}, extent)
     if reason is None and all(s.power_w is not None for s in usable):
         more = agreement.exceeding(_sum_w(usable), _without(sensors, summands), extent)
@@ -245,7 +254,9 @@ def _inputs_or_outputs(numbered: Sequence[Sensor], outputs: list[Sensor]) -> lis
     """The outputs where there is no input, or where only they are known of each unit."""
     inputs = _without(numbered, outputs)
     only_outputs_are_complete = {s.unit for s in inputs} < {s.unit for s in outputs}
-    return outputs if only_outputs_are_complete or not inputs else inputs
+    if only_outputs_are_complete or not inputs:
+        return outputs
+    return inputs
 
 
 def _contradicted(
@@ -263,7 +274,9 @@ def _contradicted(
         if total.power_w is None or LEAST_EFFICIENCY * sum_w <= total.power_w <= ALIKE * sum_w:
             continue
         return f"{total.name} is {total.power_w:g} W and the numbered supplies are {sum_w:g} W"
-    return None if more is None else f"{more} more than the sum of the supplies"
+    if more is None:
+        return None
+    return f"{more} more than the sum of the supplies"
 
 
 def _incomplete(usable: Sequence[Sensor], units: set[str], extent: Extent) -> str | None:
@@ -276,7 +289,9 @@ def _incomplete(usable: Sequence[Sensor], units: set[str], extent: Extent) -> st
         return "one may be a supply's, and its input voltage is unknown"
     silent = [s.name for s in usable if s.power_w is None]
     if silent and extent == "controller":
-        give = "gives" if len(silent) == 1 else "give"
+        give = "give"
+        if len(silent) == 1:
+            give = "gives"
         return f"{', '.join(silent)} {give} no reading, so that a sum would lack it"
     return None
 
@@ -285,7 +300,10 @@ def _unlisted(usable: Sequence[Sensor], units: set[str]) -> str | None:
     """Why a controller may have supplies that it does not list."""
     if len(units) < 2:
         return "a single supply sensor may not cover all supplies"
-    numbers = {int(unit) for unit in units if unit.isdigit()}
+    numbers = set()
+    for unit in units:
+        if unit.isdigit():
+            numbers.add(int(unit))
     if numbers and len(numbers) == len(units) and not _follow_each_other(numbers):
         return "by their numbers, a supply is missing"
     if len({s.kind for s in usable}) != 1:
@@ -310,7 +328,9 @@ def _family(sensors: Sequence[Sensor], extent: Extent) -> Choice | None:
         return Choice(FAMILY, reason="they are of several machines")
     choice = replace(added(sensors, family, extent), rule=FAMILY)
     listed = ", ".join(s.name for s in family)
-    doubt = None if choice.reason else f"{listed} are assumed to be all supplies of the machine"
+    doubt = None
+    if not choice.reason:
+        doubt = f"{listed} are assumed to be all supplies of the machine"
     return replace(choice, doubt=doubt)
 
 

@@ -42,9 +42,15 @@ class Sensor:
 
     def text(self) -> str:
         """`ina226/power1 (VDD_CORE) 3.1 W at 0.8 V`."""
-        label = f" ({self.label})" if self.label and self.label != self.name else ""
-        power = "" if self.power_w is None else f" {self.power_w:.4g} W"
-        volts = "" if self.volts is None else f" at {self.volts:g} V"
+        label = ""
+        if self.label and self.label != self.name:
+            label = f" ({self.label})"
+        power = ""
+        if self.power_w is not None:
+            power = f" {self.power_w:.4g} W"
+        volts = ""
+        if self.volts is not None:
+            volts = f" at {self.volts:g} V"
         return f"{self.name}{label}{power}{volts}"
 
 
@@ -63,8 +69,12 @@ class Choice:
     def text(self, listed: Sequence[str]) -> str:
         """`named as the complete machine: Sys Power; not counted: PS1 Input, CPU Power`."""
         others = [name for name in listed if name not in self.sensors]
-        counted = f": {_shortened(self.sensors)}" if self.sensors else ""
-        left_out = f"; not counted: {_shortened(others)}" if others else ""
+        counted = ""
+        if self.sensors:
+            counted = f": {_shortened(self.sensors)}"
+        left_out = ""
+        if others:
+            left_out = f"; not counted: {_shortened(others)}"
         return f"{self.rule}{counted}{left_out}"
 
 

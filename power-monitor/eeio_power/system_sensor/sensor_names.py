@@ -21,10 +21,27 @@ _WORDS = re.compile(r"[A-Z]+?(?=POWER|PWR|WATT|power|pwr|watt)|[A-Z]+(?![a-z])|[
 _P_S = re.compile(r"\bp/s\b", re.I)
 _POWER = frozenset(
     (
-        "power", "pwr", "pow", "watt", "watts", "consumption", "consumed", "usage", "meter",
-        "level", "reading", "draw", "control", "ac", "input", "in", "pin", "avg", "average",
+        "power",
+        "pwr",
+        "pow",
+        "watt",
+        "watts",
+        "consumption",
+        "consumed",
+        "usage",
+        "meter",
+        "level",
+        "reading",
+        "draw",
+        "control",
+        "ac",
+        "input",
+        "in",
+        "pin",
+        "avg",
+        "average",
     )
-)  # fmt: skip
+)
 _AVERAGE = frozenset(("avg", "average", "averaged", "mean"))
 _LONG = frozenset(("minute", "minutes", "hour", "hourly", "hours", "day", "daily", "week"))
 _NODE = frozenset(("node", "blade", "sled"))
@@ -41,11 +58,33 @@ _SUPPLY = frozenset(("ps", "psu", "pw", "pmb", "pmbus", "supply"))
 _DIRECT_INPUT = frozenset(("input", "vin"))
 _NO_MEAN = frozenset(
     (
-        "max", "maximum", "min", "minimum", "peak", "highest", "lowest", "limit", "cap", "capacity",
-        "rated", "allocated", "requested", "available", "budget", "threshold", "thresholds",
-        "target", "headroom", "tdp", "lifetime", "factor", "apparent", "reactive", "calibration",
+        "max",
+        "maximum",
+        "min",
+        "minimum",
+        "peak",
+        "highest",
+        "lowest",
+        "limit",
+        "cap",
+        "capacity",
+        "rated",
+        "allocated",
+        "requested",
+        "available",
+        "budget",
+        "threshold",
+        "thresholds",
+        "target",
+        "headroom",
+        "tdp",
+        "lifetime",
+        "factor",
+        "apparent",
+        "reactive",
+        "calibration",
     )
-)  # fmt: skip
+)
 """In the name of a limit, of an extreme, or of another quantity."""
 # A rail: its regulator's output has a voltage for a name.
 _VOLTAGE = re.compile(r"[0-9]v(?![a-z])", re.I)
@@ -138,8 +177,12 @@ def role_of(name: str) -> Role:
     if part is not None:
         return part.role
     if _SUPPLY.intersection(words(name)):
-        return "output" if is_output(name) else "input"
-    return "rail" if _VOLTAGE.search(name) else "unknown"
+        if is_output(name):
+            return "output"
+        return "input"
+    if _VOLTAGE.search(name):
+        return "rail"
+    return "unknown"
 
 
 def of_controller(sensors: Mapping[str, float | None]) -> list[Sensor]:
@@ -147,7 +190,9 @@ def of_controller(sensors: Mapping[str, float | None]) -> list[Sensor]:
     listed = []
     for name, power_w in sensors.items():
         role = role_of(name)
-        contents = of_supplies((name,)) if role in ("input", "output") else MACHINE
+        contents = MACHINE
+        if role in ("input", "output"):
+            contents = of_supplies((name,))
         if role == "total" and is_node(name):
             contents = OF_NODE
         listed.append(
@@ -184,7 +229,9 @@ def is_line(label: str) -> bool:
 def line_volts(label: str) -> float | None:
     """The voltage in the label of a line, V; None without one."""
     volts = number(label)
-    return float(volts) if volts else None
+    if volts:
+        return float(volts)
+    return None
 
 
 def is_node(name: str) -> bool:
@@ -209,12 +256,16 @@ def is_output(name: str) -> bool:
 
 def of_supplies(names: Sequence[str]) -> Contents:
     """The contents of a sum: their losses are in their inputs only."""
-    return BEHIND_SUPPLY if any(map(is_output, names)) else MACHINE
+    if any(map(is_output, names)):
+        return BEHIND_SUPPLY
+    return MACHINE
 
 
 def possible_w(value_w: float | None) -> float | None:
     """The value; None for one that stands for a missing one."""
-    return None if value_w is not None and value_w >= NO_POWER_W else value_w
+    if value_w is not None and value_w >= NO_POWER_W:
+        return None
+    return value_w
 
 
 def listed(sensors: Mapping[str, float | None]) -> str:
@@ -228,7 +279,7 @@ def listed(sensors: Mapping[str, float | None]) -> str:
 def likely(sensors: Mapping[str, float | None]) -> str:
     """A sensor for an example that names the system's; NAME if all are of parts or silent."""
     with_power = [name for name, value_w in sensors.items() if value_w and not _is_part(name)]
-    unqualified = [name for name in with_power if is_unqualified(name)]
+    unqualified = list(filter(is_unqualified, with_power))
     unnumbered = [name for name in with_power if not number(name)]
     return next(iter((*unqualified, *unnumbered, "NAME")))
 

@@ -14,9 +14,13 @@ BEGIN = re.compile(
 )
 TESTS = ("character write", "write", "rewrite", "character read", "read", "seeks")
 FILE_TESTS = (
-    "sequential create", "sequential stat", "sequential delete", "random create", "random stat",
+    "sequential create",
+    "sequential stat",
+    "sequential delete",
+    "random create",
+    "random stat",
     "random delete",
-)  # fmt: skip
+)
 TOO_FAST = "+++++"
 """In place of a rate: the test was over in less than half a second."""
 _FIRST_RATE = {48: 7, 50: 9}
@@ -56,7 +60,8 @@ def lines(text: str) -> Iterator[Line]:
     for begin in BEGIN.finditer(text):
         end = text.find("\n", begin.start())
         is_complete = end >= 0
-        end = end if is_complete else len(text)
+        if not is_complete:
+            end = len(text)
         fields = text[begin.start() : end].strip().split(",")
         if len(fields) == _FIELDS_OF_1_03:
             yield _line_of_1_03(fields, begin.start(), end, is_complete)

@@ -22,9 +22,13 @@ from eeio_parsers.found import (
 from eeio_parsers.rules import Rules
 
 _OPERATIONS = {
-    "character write": "write", "write": "write", "rewrite": "mixed", "character read": "read",
-    "read": "read", "seeks": "mixed",
-}  # fmt: skip
+    "character write": "write",
+    "write": "write",
+    "rewrite": "mixed",
+    "character read": "read",
+    "read": "read",
+    "seeks": "mixed",
+}
 _OF_CHUNKS = ("write", "rewrite", "read")
 
 
@@ -98,7 +102,9 @@ def read_text(text: str) -> Iterator[FoundReport]:
         if not phases:
             raise none_found("Bonnie++", "no test has a result")
         version = TEXT.match(part)
-        reported = version["version"] if version else None
+        reported = None
+        if version:
+            reported = version["version"]
         yield FoundReport(phases, reported, row[2] or None, begins_at=begin)
 
 
@@ -113,18 +119,18 @@ def _rates(row: re.Match[str]) -> dict[str, str]:
     if any(column ^ 1 not in below for column in below if column ^ 1 < len(ends)):
         raise none_found("Bonnie++", f"a rate without its %CP: {row[0].strip()[-120:]!r}")
     # A rate is in each second column.
-    return {
-        TESTS[column // 2]: _rate(cell[0])
-        for column, cell in zip(below, cells, strict=True)
-        if column % 2 == 0
-    }
+    rates = {}
+    for column, cell in zip(below, cells, strict=True):
+        if column % 2 == 0:
+            rates[TESTS[column // 2]] = _rate(cell[0])
+    return rates
 
 
 def _rate(cell: str) -> str:
-    found = re.fullmatch(r"([\d.]{1,30})([kmg])", cell, re.I)
-    if found is None:
+    match = re.fullmatch(r"([\d.]{1,30})([kmg])", cell, re.I)
+    if match is None:
         return cell
-    return str(figure(found[1]) * {"k": 1, "m": 1024, "g": 1024**2}[found[2].lower()])
+    return str(figure(match[1]) * {"k": 1, "m": 1024, "g": 1024**2}[match[2].lower()])
 
 
 def _flushes(options: Mapping[str, str]) -> bool:

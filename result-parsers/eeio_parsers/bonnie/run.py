@@ -112,7 +112,9 @@ def _phase(
     request_bytes: int,
 ) -> PhaseResult:
     name, operation, spatiality, progress = plan
-    unit_bytes = request_bytes if name == "seeks" else 1024
+    unit_bytes = 1024
+    if name == "seeks":
+        unit_bytes = request_bytes
     bandwidth = None
     invalid: tuple[str, ...] = ()
     metrics: dict[str, float] = {}

@@ -8,6 +8,7 @@ from eeio_parsers.found import (
     FoundPhase,
     FoundReport,
     figure,
+    first_group,
     none_found,
 )
 from eeio_parsers.rules import Rules
@@ -30,16 +31,18 @@ def read_text(text: str) -> Iterator[FoundReport]:
     yield FoundReport(
         (
             FoundPhase(
-                name="BT-IO", operation="write",
-                options={} if kind is None else {"class": kind[1]}, access_pattern="strided",
+                name="BT-IO",
+                operation="write",
+                options={} if kind is None else {"class": kind[1]},
+                access_pattern="strided",
                 bandwidth_bytes_per_s=figure(rate[1]) * 1e6,
                 bytes=round(figure(moved[1]) * 1e6) if moved else None,
                 runtime_s=figure(seconds[1]) if seconds else None,
                 jobs=int(processes[1]) if processes else None,
             ),
         ),
-        version[1] if version else None,
-    )  # fmt: skip
+        first_group(version),
+    )
 
 
 RULES = {"npb-btio": Rules(level="library")}

@@ -57,12 +57,16 @@ def _written(text: str) -> ToolResult:
     (rate,) = map(float, _found(r"I/O data rate *\(MB/sec\) *: *" + _NUMBER, text))
     (verified,) = _found(r"^ *Verification *= *(\w+)", text)
     moved = points * _BYTES_A_POINT * dumps
-    io_s = moved / 1e6 / rate if rate else None
+    io_s = None
+    if rate:
+        io_s = moved / 1e6 / rate
     if abs(moved / 1e6 - megabytes) > _ROUNDED or abs((io_s or 0.0) - shown_s) > _ROUNDED:
         raise ToolOutputError(
             f"{dumps} dumps of {points} points are not its {megabytes} MB in {shown_s} s"
         )
-    invalid = [] if verified == "SUCCESSFUL" else [f"its verification: {verified}"]
+    invalid = []
+    if verified != "SUCCESSFUL":
+        invalid = [f"its verification: {verified}"]
     if io_s is None:
         invalid.append("it reports no I/O rate")
     phase = PhaseResult(

@@ -68,7 +68,9 @@ def _phase(capture: Capture, body: dict[str, Any]) -> PhaseResult:
         metrics["asked_bytes"] = float(sizes["rchar"] + sizes["wchar"])
         metrics |= {"bytes_read": float(read_bytes), "bytes_written": float(written_bytes)}
         moved = read_bytes + written_bytes
-        durable_reason = None if written_bytes else WROTE_NOTHING
+        durable_reason = None
+        if not written_bytes:
+            durable_reason = WROTE_NOTHING
     invalid = []
     if left := q.COUNT.whole_number(body["left"], "left") + capture.left_running:
         invalid.append(

@@ -17,7 +17,7 @@ from eeio.errors import EeioError, ToolOutputError
 from eeio.traces import darshan
 from eeio.units.quantities import DURATION
 from eeio_parsers.format import Format
-from eeio_parsers.found import FoundPhase, FoundReport, none_found, number, utc
+from eeio_parsers.found import FoundPhase, FoundReport, first_group, none_found, number, utc
 from eeio_parsers.rules import Rules
 
 MAGIC = (6567223).to_bytes(8, "little"), (6567223).to_bytes(8, "big")
@@ -25,6 +25,11 @@ MAGIC = (6567223).to_bytes(8, "little"), (6567223).to_bytes(8, "big")
 TEXT = re.compile(r"^# darshan log version: (\S{1,20})[\s\S]{0,20000}?^# nprocs: \d", re.M)
 _APIS = {"POSIX": "POSIX", "MPI-IO": "MPIIO", "STDIO": "STDIO"}
 """Module -> how the names of its counters begin. Bytes of MPI-IO are in POSIX once more."""
+_COLLECTIVE = {
+    ("MPIIO", "read"): ("INDEP_READS", "COLL_READS", "SPLIT_READS", "NB_READS"),
+    ("MPIIO", "write"): ("INDEP_WRITES", "COLL_WRITES", "SPLIT_WRITES", "NB_WRITES"),
+}
+"""The counters of calls, of an interface with several kinds of calls."""
 _USED = re.compile(r"_(?:BYTES_|F_READ_|F_WRITE_|ACCESS[1-4]_|(?:[A-Z]+_)?(?:READS|WRITES)$)")
 _LIMIT_S = 120.0
 _WHY = 9
@@ -57,10 +62,12 @@ def read_log(path: Path) -> Iterator[FoundReport]:
         except (OSError, subprocess.TimeoutExpired) as error:
             raise ToolOutputError(f"Darshan: {command[-1]}: {error!s:.200}") from error
     if done.returncode == _WHY:
-        why = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
-        raise ToolOutputError(why.replace(f"{copy}: ", "")[:300])
+        reason = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
+        raise ToolOutputError(reason.replace(f"{copy}: ", "")[:300])
     if done.returncode:
-        name = "darshan-parser" if program else "PyDarshan"
+        name = "PyDarshan"
+        if program:
+            name = "darshan-parser"
         raise ToolOutputError(f"Darshan: damaged: {name} cannot read it (exit {done.returncode})")
     yield from read_text(done.stdout.decode("utf-8", "replace"))
 
@@ -68,36 +75,45 @@ def read_log(path: Path) -> Iterator[FoundReport]:
 def read_text(text: str) -> Iterator[FoundReport]:
     """The output of darshan-parser."""
     header = dict(re.findall(r"^# (nprocs|start_time): (\d{1,18})", text, re.M))
-    command = re.search(r"^# exe: (\S[^\n]{0,999})", text, re.M)
     version = re.search(r"^# darshan log version: (\S{1,20})", text, re.M)
-    counters: dict[tuple[str, int, str, str], dict[str, float]] = {}
-    for line in text.splitlines():
-        cells = line.split("\t")
-        if len(cells) >= 6 and cells[0] in _APIS and _USED.search(cells[3]):
-            # -1 stands for a value that is not known.
-            value = 0.0 if cells[4].startswith("-") else number(cells[4])
-            if value is None and "_ACCESS" in cells[3]:
-                continue  # Darshan 3.2 may print sizes of requests that cannot be.
-            if value is None or not re.fullmatch(r"-1|\d{1,9}", cells[1]):
-                raise none_found("Darshan", f"a damaged line: {line[:80]!r}")
-            counters.setdefault((cells[0], int(cells[1]), cells[2], cells[5]), {})[cells[3]] = value
-    incomplete = re.findall(r"WARNING\*?: .{0,40}?(\S{1,20}) module contains incomplete", text)
     start_s, processes = number(header.get("start_time")), int(header.get("nprocs", 1))
-    phases = tuple(
-        phase for (module, rank, _, file), of in counters.items()
-        for operation in ("read", "write")
-        if (phase := _phase(_Record(module, rank, file, of), operation, start_s, processes))
-    )  # fmt: skip
+    phases = []
+    for record in _records(text):
+        for operation in ("read", "write"):
+            phase = _phase(record, operation, start_s, processes)
+            if phase is not None:
+                phases.append(phase)
     if not phases and re.search(r"^# DXT, file_id", text, re.M):
         raise none_found("Darshan", "output of darshan-dxt-parser: give that of darshan-parser")
     if not phases:
         raise none_found("Darshan", "no bytes were read or written by POSIX, MPI-IO or STDIO")
-    notes = tuple(f"{module}: incomplete: Darshan had no memory for all files"
-                  for module in dict.fromkeys(incomplete))  # fmt: skip
-    if command:
+    if command := re.search(r"^# exe: (\S[^\n]{0,999})", text, re.M):
         options = {"command": command[1].strip()}
-        phases = tuple(replace(phase, options={**options, **phase.options}) for phase in phases)
-    yield FoundReport(phases, version[1] if version else None, notes=notes)
+        phases = [replace(phase, options={**options, **phase.options}) for phase in phases]
+    incomplete = re.findall(r"WARNING\*?: .{0,40}?(\S{1,20}) module contains incomplete", text)
+    notes = []
+    for module in dict.fromkeys(incomplete):
+        notes.append(f"{module}: incomplete: Darshan had no memory for all files")
+    yield FoundReport(tuple(phases), first_group(version), notes=tuple(notes))
+
+
+def _records(text: str) -> Iterator[_Record]:
+    """One for each interface, rank and file. Raises ToolOutputError for a damaged line."""
+    records: dict[tuple[str, int, str, str], dict[str, float]] = {}
+    for line in text.splitlines():
+        cells = line.split("\t")
+        if len(cells) < 6 or cells[0] not in _APIS or not _USED.search(cells[3]):
+            continue
+        module, rank, file_id, counter, text_value, file = cells[:6]
+        # -1 stands for a value that is not known.
+        value = 0.0 if text_value.startswith("-") else number(text_value)
+        if value is None and "_ACCESS" in counter:
+            continue  # Darshan 3.2 may print sizes of requests that cannot be.
+        if value is None or not re.fullmatch(r"-1|\d{1,9}", rank):
+            raise none_found("Darshan", f"a damaged line: {line[:80]!r}")
+        records.setdefault((module, int(rank), file_id, file), {})[counter] = value
+    for (module, rank_number, _, file), counters in records.items():
+        yield _Record(module, rank_number, file, counters)
 
 
 def _print(path: Path) -> None:
@@ -123,55 +139,68 @@ def _phase(
     record: _Record, operation: str, start_s: float | None, processes: int
 ) -> FoundPhase | None:
     prefix, counters = _APIS[record.module], record.counters
-    past = "READ" if operation == "read" else "WRITTEN"
 
     def total(*names: str) -> float:
         return sum(max(0.0, counters.get(f"{prefix}_{name}", 0.0)) for name in names)
 
-    moved = total(f"BYTES_{past}")
+    read, written = total("BYTES_READ"), total("BYTES_WRITTEN")
+    moved = written
+    if operation == "read":
+        moved = read
     if not moved:
         return None
-    calls = {
-        "read": {"MPIIO": ("INDEP_READS", "COLL_READS", "SPLIT_READS", "NB_READS")},
-        "write": {"MPIIO": ("INDEP_WRITES", "COLL_WRITES", "SPLIT_WRITES", "NB_WRITES")},
-    }[operation].get(prefix, (f"{operation.upper()}S",))
-    count = total(*calls)
+    count = total(*_COLLECTIVE.get((prefix, operation), (f"{operation.upper()}S",)))
     spent_s = total(f"F_{operation.upper()}_TIME")
     begin_s = total(f"F_{operation.upper()}_START_TIMESTAMP")
-    alone = record.rank >= 0
     sizes = _sizes(total)
-    of_both = total("BYTES_READ") > 0 and total("BYTES_WRITTEN") > 0
+    request_bytes = None
     # Counts of sizes are of reads and writes together.
-    same = len(sizes) == 1 and not of_both and next(iter(sizes.values())) == count
-    return FoundPhase(
+    if list(sizes.values()) == [count] and not (read > 0 and written > 0):
+        request_bytes = next(iter(sizes))
+    metrics = {f"{operation}_calls": count}
+    if DURATION.contains(spent_s):
+        metrics[f"{operation}_time_all_processes_s"] = spent_s
+    options = {}
+    if sizes:
+        options["access sizes"] = ", ".join(f"{size} x {n:g}" for size, n in sizes.items())
+    phase = FoundPhase(
         name=record.file[:200],
         operation=operation,
         group=f"{record.module} {record.rank}",
-        request_bytes=next(iter(sizes)) if same else None,
-        jobs=1 if alone else processes,
+        request_bytes=request_bytes,
+        jobs=processes,
         engine=record.module,
-        bandwidth_bytes_per_s=moved / spent_s if alone and spent_s else None,
-        iops=count / spent_s if alone and spent_s and count else None,
         bytes=round(moved),
-        runtime_s=spent_s if alone and spent_s else None,
-        started_utc=utc(start_s + begin_s) if start_s else None,
-        time_source="Darshan's start of the job and of the first call" if start_s else None,
-        metrics={f"{operation}_calls": count}
-        | ({f"{operation}_time_all_processes_s": spent_s} if DURATION.contains(spent_s) else {}),
-        options=(
-            {"access sizes": ", ".join(f"{size} x {n:g}" for size, n in sizes.items())}
-            if sizes else {}
-        ) | ({"rank": str(record.rank)} if alone else {}),
-    )  # fmt: skip
+        metrics=metrics,
+        options=options,
+    )
+    if start_s:
+        phase = replace(
+            phase,
+            started_utc=utc(start_s + begin_s),
+            time_source="Darshan's start of the job and of the first call",
+        )
+    if record.rank < 0:
+        return phase
+    phase = replace(phase, jobs=1, options={**options, "rank": str(record.rank)})
+    if not spent_s:
+        return phase
+    iops = None
+    if count:
+        iops = count / spent_s
+    return replace(phase, bandwidth_bytes_per_s=moved / spent_s, iops=iops, runtime_s=spent_s)
 
 
 def _sizes(total: Callable[[str], float]) -> dict[int, float]:
     """The most frequent sizes of requests, at most four, with their counts."""
-    found = {
-        round(total(f"ACCESS{place}_ACCESS")): total(f"ACCESS{place}_COUNT")
-        for place in (1, 2, 3, 4)
-    }
-    return {size: count for size, count in found.items() if size and count}
+    found = {}
+    for place in (1, 2, 3, 4):
+        found[round(total(f"ACCESS{place}_ACCESS"))] = total(f"ACCESS{place}_COUNT")
+    sizes = {}
+    for size, count in found.items():
+        if size and count:
+            sizes[size] = count
+    return sizes
 
 
 FORMATS = (Format("darshan", "text", read_text, begins=TEXT),)

@@ -53,5 +53,7 @@ def spatiality(trace: Iterable[events.Event]) -> str:
     of: dict[str, list[events.Event]] = {}
     for event in trace:
         of.setdefault(event.operation, []).append(event)
-    found = {events.spatiality(each) for each in of.values()}
-    return found.pop() if len(found) == 1 and found != {"unknown"} else "mixed"
+    found = set(map(events.spatiality, of.values()))
+    if len(found) == 1 and found != {"unknown"}:
+        return found.pop()
+    return "mixed"

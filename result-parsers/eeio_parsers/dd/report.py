@@ -45,13 +45,17 @@ def _is_progress(below: str, above: str) -> bool:
 def _planned(options: Mapping[str, str]) -> int | None:
     """The bytes that a command copies if nothing ends it; None if it does not say."""
     blocks = count(options.get("count"))
-    return None if blocks is None else _in_blocks(options, blocks)
+    if blocks is None:
+        return None
+    return _in_blocks(options, blocks)
 
 
 def _in_blocks(options: Mapping[str, str], blocks: int) -> int | None:
     bs = options.get("bs", "512")
     length = size(bs, 1000 if bs[-1:] == "B" else KIB)
-    return None if length is None else blocks * length
+    if length is None:
+        return None
+    return blocks * length
 
 
 def _may_be_of(options: Mapping[str, str], moved: int) -> bool:
@@ -68,7 +72,9 @@ def _operation(options: Mapping[str, str]) -> str | None:
     if made:
         return "write"
     # Without `if` it reads a pipe: what fills that is not known.
-    return "read" if "if" in options else None
+    if "if" in options:
+        return "read"
+    return None
 
 
 def _is_direct(options: Mapping[str, str]) -> bool:
@@ -93,11 +99,15 @@ def _block_bytes(bs: str) -> int | None:
 def _options(above: str, moved: int) -> dict[str, str]:
     """Of the command above a copy; none if it is not there, or copies less than `moved` bytes."""
     line = _COMMAND_ABOVE.search(above[-_MOST_ABOVE:])
-    commands = _COMMAND.findall(line[1]) if line else []
+    commands = []
+    if line:
+        commands = _COMMAND.findall(line[1])
     if len(commands) != 1:
         return {}
     options = dict(_OPTION.findall(_SHELL_MARKS.sub("", commands[0])))
-    return options if _may_be_of(options, moved) else {}
+    if _may_be_of(options, moved):
+        return options
+    return {}
 
 
 def read_text(text: str) -> Iterator[FoundReport]:

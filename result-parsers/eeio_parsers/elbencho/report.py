@@ -24,10 +24,30 @@ _MOVES = {"WRITE": "write", "READ": "read"}
 _PASSED_OVER = ("SYNC", "DROPCACHE", "DROPCACHES")
 """Phases that move nothing."""
 _METADATA = (
-    "MKDIRS", "MKBUCKETS", "RMFILES", "RMOBJECTS", "RMDIRS", "RMBUCKETS", "STAT", "HEADOBJ",
-    "STATDIRS", "LISTOBJ", "LISTOBJ_P", "MULTIDEL", "PUTOBJACL", "GETOBJACL", "PUTBACL", "GETBACL",
-    "MPUCOMPL", "GETOBJMD", "PUTOBJMD", "DELOBJMD", "GETBUCKETMD", "PUTBUCKETMD", "DELBUCKETMD",
-)  # fmt: skip
+    "MKDIRS",
+    "MKBUCKETS",
+    "RMFILES",
+    "RMOBJECTS",
+    "RMDIRS",
+    "RMBUCKETS",
+    "STAT",
+    "HEADOBJ",
+    "STATDIRS",
+    "LISTOBJ",
+    "LISTOBJ_P",
+    "MULTIDEL",
+    "PUTOBJACL",
+    "GETOBJACL",
+    "PUTBACL",
+    "GETBACL",
+    "MPUCOMPL",
+    "GETOBJMD",
+    "PUTOBJMD",
+    "DELOBJMD",
+    "GETBUCKETMD",
+    "PUTBUCKETMD",
+    "DELBUCKETMD",
+)
 """The names of elbencho's other phases (source/Common.h of 3.1)."""
 
 
@@ -37,9 +57,10 @@ def read_csv(text: str) -> Iterator[FoundReport]:
         row = {str(name).lower(): str(value) for name, value in row.items()}
         # The columns before the operation are settings; their names differ from version to version.
         columns = itertools.takewhile(lambda name: name != "operation", row)
-        settings = {
-            name.replace("io depth", "iodepth"): row[name] for name in columns if name != "iso date"
-        }
+        settings = {}
+        for name in columns:
+            if name != "iso date":
+                settings[name.replace("io depth", "iodepth")] = row[name]
         values = {
             "rate": _sum_of_directions(row, "mib/s [last]", MIB),
             "entries": _sum_of_directions(row, "entries/s [last]"),
@@ -65,12 +86,16 @@ def _sum_of_directions(row: Mapping[str, str], column: str, unit: float = 1.0) -
             )
         figures.append(_scaled(row[_READS_OF_A_MIX + column], unit))
     known = [value for value in figures if value is not None]
-    return sum(known) if len(known) == len(figures) else None
+    if len(known) == len(figures):
+        return sum(known)
+    return None
 
 
 def _scaled(text: object, unit: float) -> float | None:
     value = number(str(text))
-    return None if value is None else value * unit
+    if value is None:
+        return None
+    return value * unit
 
 
 def _elbencho(
@@ -141,24 +166,26 @@ _YES_OR_NO = {"1": True, "true": True, "0": False, "false": False}
 
 
 def _iso(text: str | None) -> str | None:
-    found = re.match(
+    match = re.match(
         r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,20})?(?:[+-]\d\d:?\d\d|Z)?", text or ""
     )
-    if found is None:
+    if match is None:
         return None
-    return re.sub(r"([+-]\d\d)(\d\d)$", r"\1:\2", found[0])
+    return re.sub(r"([+-]\d\d)(\d\d)$", r"\1:\2", match[0])
 
 
 _JSON_NAMES = {
-    "block_size": "block size", "random_offsets": "random", "direct_io": "direct io",
+    "block_size": "block size",
+    "random_offsets": "random",
+    "direct_io": "direct io",
     "io_depth": "iodepth",
-}  # fmt: skip
+}
 """Settings in the JSON that have another name in the CSV."""
 
 
 def read_json(text: str) -> Iterator[FoundReport]:
     """`--jsonfile`: an object a line, numbers as text. Reads of a mixed phase are apart."""
-    for place, line in enumerate(filter(str.strip, text.splitlines()), start=1):
+    for index, line in enumerate(filter(str.strip, text.splitlines()), start=1):
         try:
             body = json.loads(line)
             done = body["last_done"]
@@ -183,7 +210,7 @@ def read_json(text: str) -> Iterator[FoundReport]:
             found = list(_elbencho(kind, values, settings, date))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise none_found(
-                "elbencho", f"line {place}: damaged or cut off: {error!r:.80}"
+                "elbencho", f"line {index}: damaged or cut off: {error!r:.80}"
             ) from error
         yield from found
 
@@ -207,12 +234,14 @@ def read_text(text: str) -> Iterator[FoundReport]:
             )
 
         def last(name: str, block: str = block) -> float | None:
-            found = re.search(
+            match = re.search(
                 r"^\s{0,99}" + name + r"\s{0,99}:\s{0,99}\S{1,99}\s{1,99}(\S{1,99})\s{0,99}$",
                 block,
                 re.M,
             )
-            return number(found[1]) if found else None
+            if match:
+                return number(match[1])
+            return None
 
         values = {
             "rate": _scaled(last(r"Throughput MiB/s"), MIB),
@@ -230,11 +259,13 @@ def read_text(text: str) -> Iterator[FoundReport]:
 def _duration_s(text: str) -> float | None:
     """`1m2.345s`, `345ms`, or whole ms."""
     units = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6}
-    found = re.findall(r"([\d.]{1,30})(ms|us|h|m|s)", text)
-    if found:
-        return sum(figure(value) * units[unit] for value, unit in found)
+    spans = re.findall(r"([\d.]{1,30})(ms|us|h|m|s)", text)
+    if spans:
+        return sum(figure(value) * units[unit] for value, unit in spans)
     value = number(text)
-    return None if value is None else value / 1000
+    if value is None:
+        return None
+    return value / 1000
 
 
 RULES = {"elbencho": Rules()}

@@ -50,7 +50,9 @@ class Direction:
     @property
     def bandwidth_bytes_per_s(self) -> float | None:
         """None where the run time is below fio's ms."""
-        return self.bytes / self.runtime_s if self.runtime_s else None
+        if self.runtime_s:
+            return self.bytes / self.runtime_s
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +174,10 @@ def _check_complete(entries: Sequence[Mapping[str, Any]]) -> None:
 def _check_sum(total: Mapping[str, Any], entries: Sequence[Mapping[str, Any]]) -> None:
     """Raises ToolOutputError if the servers' jobs are not the sum that fio's client reports."""
     for operation in DIRECTIONS:
-        moved = [entry[operation]["io_bytes"] for entry in entries if operation in entry]
+        moved = []
+        for entry in entries:
+            if operation in entry:
+                moved.append(entry[operation]["io_bytes"])
         reported = total.get(operation, {}).get("io_bytes", sum(moved))
         if sum(moved) != reported:
             raise none_found(
@@ -239,7 +244,9 @@ def _bytes(body: Mapping[str, Any], runtime_s: float, where: str) -> int:
     moved = SIZE.whole_number(body["io_bytes"], "io_bytes")
     rate = body["bw_bytes"] if "bw_bytes" in body else body["bw"] * KIB
     if not runtime_s or not moved:
-        return moved if "io_kbytes" in body else moved * KIB
+        if "io_kbytes" in body:
+            return moved
+        return moved * KIB
     for unit in (1, KIB):
         if abs(moved * unit / runtime_s - rate) <= _AGREES * rate + KIB:
             return moved * unit
@@ -253,8 +260,12 @@ def _iops(body: Mapping[str, Any], requests: int | None, runtime_s: float) -> fl
     more digits."""
     printed = body.get("iops")
     if printed is None:
-        return requests / runtime_s if requests is not None and runtime_s else None
-    within = 1.0 if isinstance(printed, int) else 0.01
+        if requests is not None and runtime_s:
+            return requests / runtime_s
+        return None
+    within = 0.01
+    if isinstance(printed, int):
+        within = 1.0
     return exact_rate(requests, runtime_s, figure(printed), within)
 
 
@@ -263,13 +274,17 @@ def exact_rate(requests: int | None, runtime_s: float, printed: float, within: f
     if requests is None or not runtime_s:
         return printed
     exact = requests / runtime_s
-    return exact if abs(exact - printed) <= within else printed
+    if abs(exact - printed) <= within:
+        return exact
+    return printed
 
 
 def _latencies(body: Mapping[str, Any], requests: int | None) -> dict[tuple[str, str], float]:
     latencies = {}
     for key, kind in _KINDS:
-        per_s = 1e9 if f"{key}_ns" in body else 1e6
+        per_s = 1e6
+        if f"{key}_ns" in body:
+            per_s = 1e9
         of_kind = body.get(f"{key}_ns", body.get(key))
         if not isinstance(of_kind, dict) or not of_kind.get("mean"):
             continue

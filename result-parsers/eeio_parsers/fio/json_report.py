@@ -48,8 +48,12 @@ def _notes(text: str) -> tuple[str, ...]:
 
 def stopped(text: str) -> tuple[str, ...]:
     """A note if somebody stopped fio before its time was over."""
-    line = _STOPPED.search(text) if "terminating on signal" in text else None
-    return () if line is None else (f"fio was stopped before its end: {line[0]}",)
+    line = None
+    if "terminating on signal" in text:
+        line = _STOPPED.search(text)
+    if line is None:
+        return ()
+    return (f"fio was stopped before its end: {line[0]}",)
 
 
 def moved(report: FoundReport) -> int:
@@ -73,7 +77,9 @@ def _continues(earlier: Report, before: FoundReport, later: Report, after: Found
 def _found(report: Report) -> FoundReport:
     entries = Counter((job.group, job.name, job.host) for job in report.jobs)
     hosts = {job.host for job in report.jobs}
-    nodes = len(hosts) if len(hosts) > 1 else None
+    nodes = None
+    if len(hosts) > 1:
+        nodes = len(hosts)
     phases = []
     for job in report.jobs:
         jobs = _jobs(job, entries[job.group, job.name, job.host])
@@ -81,7 +87,9 @@ def _found(report: Report) -> FoundReport:
             start = starts.start(job, report, direction)
             phase = replace(_phase(job, direction, jobs, start), nodes=nodes)
             phases.append((job.group, phase))
-    failed = [job.error for job in report.jobs if job.error] if not phases else []
+    failed = []
+    if not phases:
+        failed = [job.error for job in report.jobs if job.error]
     notes = (f"all jobs failed, the first with fio's error {failed[0]}",) if failed else ()
     host = ", ".join(sorted(host for host in hosts if host is not None)) or None
     return FoundReport(groups(phases), report.version, host=host, notes=notes)
@@ -138,4 +146,6 @@ def _phase(job: Job, direction: Direction, jobs: int | None, start: _Start) -> F
 def _told(options: Mapping[str, str]) -> Mapping[str, str]:
     """The options, with the requests of `rw=read:N` that are between two offsets."""
     skipped = (options.get("rw") or options.get("readwrite") or "").partition(":")[2]
-    return {**options, "rw:N": skipped} if skipped else options
+    if skipped:
+        return {**options, "rw:N": skipped}
+    return options

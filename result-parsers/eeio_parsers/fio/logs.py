@@ -38,7 +38,9 @@ def read_log(text: str, kind: str) -> Iterator[FoundReport]:
     equal intervals is a rate; a log of single requests has their sizes, and none."""
     points: dict[int, list[tuple[float, float]]] = {}
     sizes: dict[int, set[int]] = {}
-    column = 2 if LOG.match(text) else 3
+    column = 3
+    if LOG.match(text):
+        column = 2
     for line in text.splitlines():
         cells = [cell.strip() for cell in line.split(",")]
         if len(cells) < column + 2:
@@ -52,7 +54,9 @@ def read_log(text: str, kind: str) -> Iterator[FoundReport]:
         phase = _of_log(of_direction, kind)
         if sizes[direction] != {0}:
             notes[_SINGLE] = None
-            only = sizes[direction].pop() if len(sizes[direction]) == 1 else None
+            only = None
+            if len(sizes[direction]) == 1:
+                only = sizes[direction].pop()
             phase = replace(phase, request_bytes=only, bandwidth_bytes_per_s=None, iops=None)
         elif not (phase.bandwidth_bytes_per_s or phase.iops):
             notes[_UNEVEN] = None
@@ -64,9 +68,13 @@ def _of_log(points: Sequence[tuple[float, float]], kind: str) -> FoundPhase:
     """Of one direction, by the mean of its values at times in s."""
     steps_s = [after - before for (before, _), (after, _) in itertools.pairwise(points)]
     is_even = bool(steps_s) and max(steps_s) < 1.2 * min(steps_s) and min(steps_s) > 0
-    mean = sum(value for _, value in points) / len(points) if is_even else None
+    mean = None
+    if is_even:
+        mean = sum(value for _, value in points) / len(points)
     first_s, last_s = points[0][0], points[-1][0]
-    begun_s = first_s - statistics.median(steps_s) if steps_s else first_s
+    begun_s = first_s
+    if steps_s:
+        begun_s = first_s - statistics.median(steps_s)
     is_of_epoch = first_s >= _SINCE_1970_MS / 1000
     return FoundPhase(
         name=f"{kind} log",

@@ -80,7 +80,9 @@ def parse(capture: Capture) -> ToolResult:
 def _offered(options: Mapping[str, str], processes: int) -> float | None:
     """Offered bytes per second of all processes, if fio had a rate limit."""
     rate = inputs.whole_number(str(options.get("rate", "")))
-    return float(rate * processes) if rate else None
+    if rate:
+        return float(rate * processes)
+    return None
 
 
 def _of_workload(capture: Capture, job: Job, phase: PhaseResult, source: str) -> dict[str, float]:
@@ -140,8 +142,8 @@ def _window(
     # If a clock was set back in between, both are inside, but leave too little time for fio's run.
     slack_s = ended_s - begun_s - runtime_s
     if not inside or slack_s < -_RUN_TIME_TOLERANCE_S:
-        why = " (its time stamps are off: the clock was set)"
-        return start_s, duration_s, fallback + why, None
+        reason = " (its time stamps are off: the clock was set)"
+        return start_s, duration_s, fallback + reason, None
     # The run time is that of the process that took longest, which may have begun last.
     end_s = max(starts_s) + runtime_s
     if slack_s > 0:
@@ -155,7 +157,7 @@ def _window(
 
 def _stamps(capture: Capture, name: str, processes: int) -> list[float]:
     text = capture.text(name)
-    stamps = [float(stamp) for stamp in _STAMP.findall(text)]
+    stamps = list(map(float, _STAMP.findall(text)))
     if len(stamps) != processes or _STAMP.sub("", text):
         raise ToolOutputError(
             f"{capture.directory / name}: {len(stamps)} time stamps of {processes} processes"
@@ -167,7 +169,9 @@ def _spatiality(pattern: str) -> str:
     """The access pattern for fio's `rw` option: `read:61440` steps over 61440 bytes each time."""
     if pattern.startswith("rand"):
         return "random"
-    return "strided" if ":" in pattern else "sequential"
+    if ":" in pattern:
+        return "strided"
+    return "sequential"
 
 
 def _single_size(text: str) -> int | None:
@@ -185,18 +189,24 @@ def _phase(
     start_s: float,
     end_s: float,
 ) -> PhaseResult:
-    operation = directions[0].operation if len(directions) == 1 else "mixed"
+    operation = "mixed"
+    if len(directions) == 1:
+        operation = directions[0].operation
     runtime_s = max(each.runtime_s for each in directions)
     bytes_moved = sum(each.bytes for each in directions)
     requests = sum(each.requests or 0 for each in directions)
     metrics = {"iops": requests / runtime_s, "runtime_s": runtime_s, **processor}
     for direction in directions:
-        prefix = "" if len(directions) == 1 else f"{direction.operation}_"
+        prefix = ""
+        if len(directions) != 1:
+            prefix = f"{direction.operation}_"
         latencies = _latencies(direction)
         metrics |= {f"{prefix}latency_{name}_s": value for name, value in latencies.items()}
         if prefix:
             metrics[f"{prefix}bandwidth_bytes_per_s"] = direction.bytes / direction.runtime_s
-            moved = "bytes_read" if direction.operation == "read" else "bytes_written"
+            moved = "bytes_written"
+            if direction.operation == "read":
+                moved = "bytes_read"
             metrics[moved] = direction.bytes
     return PhaseResult(
         name=operation,
@@ -219,7 +229,10 @@ def _phase(
 
 def _latencies(direction: Direction) -> dict[str, float]:
     """Those of the total time; fio gives their percentiles only with --lat_percentiles=1."""
-    total = {name: value for (kind, name), value in direction.latencies.items() if kind == "total"}
+    total = {}
+    for (kind, name), value in direction.latencies.items():
+        if kind == "total":
+            total[name] = value
     if any(name.startswith("p") for name in total):
         return total
     percentiles = {

@@ -12,14 +12,18 @@ _PATTERNS = dict.fromkeys(("read", "write", "rw", "readwrite", "trim", "trimwrit
 def pattern(rw: object) -> str | None:
     """The access pattern of `rw`."""
     name = str(rw).partition(":")[0]
-    return "random" if name.startswith("rand") else _PATTERNS.get(name)
+    if name.startswith("rand"):
+        return "random"
+    return _PATTERNS.get(name)
 
 
 def is_direct(direct: object, buffered: object = None) -> bool | None:
     """Whether requests bypass the page cache; None if no option says so."""
     if direct is not None:
         return str(direct) not in ("0", "false")
-    return None if buffered is None else str(buffered) in ("0", "false")
+    if buffered is None:
+        return None
+    return str(buffered) in ("0", "false")
 
 
 def request_bytes(options: Mapping[str, Any], direction: str) -> int | None:
@@ -30,5 +34,7 @@ def request_bytes(options: Mapping[str, Any], direction: str) -> int | None:
         return only_one(request_bytes(options, each) for each in DIRECTIONS)
     sizes = str(options.get("bs") or options.get("blocksize") or "").split(",")
     index = min(DIRECTIONS.index(direction), len(sizes) - 1)
-    base = 1000 if options.get("kb_base") == "1000" else KIB
+    base = KIB
+    if options.get("kb_base") == "1000":
+        base = 1000
     return size(sizes[index] or sizes[0], base)

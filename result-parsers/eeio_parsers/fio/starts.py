@@ -96,7 +96,9 @@ def _apart_s(job: Job, report: Report, direction: Direction) -> float:
     """How far the starts of a group's jobs are apart: its bytes are the sum over them all."""
     jobs = [each for each in report.jobs if each.group == job.group]
     if job.started_s is None:
-        return math.inf if _may_start_later(jobs) else 0.0
+        if _may_start_later(jobs):
+            return math.inf
+        return 0.0
     starts_s = [each.started_s for each in jobs if each.started_s is not None]
     apart_s = round(max(starts_s) - min(starts_s), 3)
     end_s = _end_of_group_s(job, report)

@@ -10,8 +10,9 @@ from eeio_parsers.found import KIB, FoundPhase, FoundReport, none_found, number
 TERSE = re.compile(
     # Version 2 is known by its percentiles.
     r"^(?:(?P<form>[345]);fio-(?P<version>[^;\n]{1,80})|2(?=(?:;[^;\n]{0,200}){15};[\d.]{1,30}%=))"
-    r"(?P<cells>;[^\n]*)$", re.M,
-)  # fmt: skip
+    r"(?P<cells>;[^\n]*)$",
+    re.M,
+)
 _TERSE_REST = 34
 """Cells behind those of the directions: processor, depths, latencies."""
 
@@ -21,7 +22,9 @@ def read_terse(text: str) -> Iterator[FoundReport]:
     group_reporting. Its percentiles may be of completion or of the total, which it does not say."""
     for line in TERSE.finditer(text):
         name, group, error, *cells = line["cells"][1:].split(";")
-        width = 47 if line["form"] == "5" else 41
+        width = 41
+        if line["form"] == "5":
+            width = 47
         directions = DIRECTIONS[: 2 if line["form"] == "3" else 3]
         blocks = [cells[width * k : width * (k + 1)] for k in range(len(directions))]
         is_known = all(
@@ -35,26 +38,39 @@ def read_terse(text: str) -> Iterator[FoundReport]:
         if not is_known or len(rest) < _TERSE_REST:
             raise none_found("fio", f"terse output of {name[:80]} is cut off, or of another form")
         phases = tuple(
-            replace(_terse(block), name=name, operation=direction, group=group,
-                    error=None if error == "0" else f"fio's error {error}")
-            for direction, block in zip(directions, blocks, strict=True) if block[0] != "0"
-        )  # fmt: skip
+            replace(
+                _terse(block),
+                name=name,
+                operation=direction,
+                group=group,
+                error=None if error == "0" else f"fio's error {error}",
+            )
+            for direction, block in zip(directions, blocks, strict=True)
+            if block[0] != "0"
+        )
         note = "fio's terse output has neither settings nor the number of jobs of a line"
         yield FoundReport(phases, line["version"], notes=(note,))
 
 
 def _terse(block: Sequence[str]) -> FoundPhase:
     """In KiB, KiB/s and ms, latencies in us."""
-    moved, rate, requests, ms = (int(cell) for cell in block[:4])
-    exact = moved * 1000 / ms if ms else 0.0
+    moved, rate, requests, ms = map(int, block[:4])
+    exact = 0.0
+    if ms:
+        exact = moved * 1000 / ms
     agrees = ms > 0 and abs(exact - rate) <= 1 + 1000 / ms
-    means = {"submission": number(block[6]), "completion": number(block[10]),
-             "total": number(block[34])}  # fmt: skip
+    means = {
+        "submission": number(block[6]),
+        "completion": number(block[10]),
+        "total": number(block[34]),
+    }
     return FoundPhase(
-        name="", operation=None,
+        name="",
+        operation=None,
         bandwidth_bytes_per_s=exact * KIB if agrees else None,
         # Its decimals are cut, which counts in a small number.
         iops=requests if requests >= 100 else None,
-        bytes=moved * KIB, runtime_s=ms / 1000,
+        bytes=moved * KIB,
+        runtime_s=ms / 1000,
         metrics={f"latency_{kind}_mean_s": mean * 1e-6 for kind, mean in means.items() if mean},
-    )  # fmt: skip
+    )

@@ -19,6 +19,7 @@ from eeio_parsers.found import (
     complete,
     count,
     figure,
+    first_group,
     groups,
     local_date,
     none_found,
@@ -31,24 +32,28 @@ _BEGIN = re.compile(r"^fio-\d", re.M)
 _CLIENT = re.compile(r"^hostname=([^,\n]{1,80}),[^\n]* fio=fio-(\S+?),", re.M)
 _HEADER = re.compile(
     r"^(?P<name>.{1,200}?): \(g=(?P<group>\d{1,20})\): rw=(?P<rw>\w{1,80}), bs=(?P<bs>.{1,120}?)"
-    r",? ioengine=(?P<engine>[\w./-]+), iodepth=(?P<depth>\d{1,20})", re.M,
-)  # fmt: skip
+    r",? ioengine=(?P<engine>[\w./-]+), iodepth=(?P<depth>\d{1,20})",
+    re.M,
+)
 _ENTRY = re.compile(
     r"^(?P<name>.{0,200}?): \(groupid=(?P<group>\d{1,20}), jobs=(?P<jobs>\d{1,20})\): "
-    r"err=\s{0,99}(?P<err>-?\d{1,20})(?P<rest>[^\n]*)", re.M,
-)  # fmt: skip
+    r"err=\s{0,99}(?P<err>-?\d{1,20})(?P<rest>[^\n]*)",
+    re.M,
+)
 _BEGINNING = r"^\s{0,99}(read|write|trim|mixed)\s{0,99}:\s{0,99}"
 _FIGURE = r"\d[\d.]{0,30}(?:\w{0,9}| B)"
 _OLD = re.compile(
     rf"{_BEGINNING}io=(?P<io>{_FIGURE}), bw=(?P<bw>{_FIGURE})/s, "
-    rf"iops=(?P<iops>{_FIGURE})\s{{0,99}}, runt=\s{{0,99}}(?P<ms>\d{{1,20}})\s{{0,99}}msec", re.M,
-)  # fmt: skip
+    rf"iops=(?P<iops>{_FIGURE})\s{{0,99}}, runt=\s{{0,99}}(?P<ms>\d{{1,20}})\s{{0,99}}msec",
+    re.M,
+)
 _NEW = re.compile(
     # Without `/s` in the lines of a client.
     rf"{_BEGINNING}IOPS=(?P<iops>{_FIGURE}), BW=(?P<bw>{_FIGURE})(?:/s)? "
     rf"\((?P<si>{_FIGURE})(?:/s)?\)"
-    rf"\s{{0,99}}\((?P<io>{_FIGURE})/(?P<ms>\d{{1,20}})msec\)", re.M,
-)  # fmt: skip
+    rf"\s{{0,99}}\((?P<io>{_FIGURE})/(?P<ms>\d{{1,20}})msec\)",
+    re.M,
+)
 _STATUS = re.compile(r"^Run status group|^Disk stats", re.M)
 
 
@@ -74,9 +79,13 @@ def _text_parts(text: str, is_client: bool) -> Iterator[_Part]:
     for start, end in zip(begins, [*begins[1:], len(text)], strict=True):
         # A report's settings are above its version, and so are those of the next one.
         entries = list(_ENTRY.finditer(text, start, end))
-        limit = entries[0].start() if entries and not is_client else end
+        limit = end
+        if entries and not is_client:
+            limit = entries[0].start()
         headers = [match.groupdict() for match in _HEADER.finditer(text, before, limit)]
-        before = entries[-1].end() if entries else start
+        before = start
+        if entries:
+            before = entries[-1].end()
         part = text[start:end]
         yield _Part(
             start,
@@ -127,8 +136,9 @@ def _is_same_run(part: _Part, above: _Part) -> bool:
 
 _MARKS = re.compile(
     rf"(?P<banner>{_BEGIN.pattern})|(?P<settings>{_HEADER.pattern.replace('?P<', '?P<s_')})"
-    rf"|(?P<entry>{_ENTRY.pattern.replace('?P<', '?P<e_')})|(?P<status>^Run status group 0\b)", re.M
-)  # fmt: skip
+    rf"|(?P<entry>{_ENTRY.pattern.replace('?P<', '?P<e_')})|(?P<status>^Run status group 0\b)",
+    re.M,
+)
 
 
 def _begins(text: str) -> Iterator[int]:
@@ -140,7 +150,8 @@ def _begins(text: str) -> Iterator[int]:
         if mark["status"]:
             ended, settings = True, None
         elif mark["settings"]:
-            settings = mark.start() if settings is None else settings
+            if settings is None:
+                settings = mark.start()
         elif mark["banner"]:
             yield mark.start()
             ended, settings, last, begun = False, None, -1, True
@@ -157,8 +168,9 @@ def _begins(text: str) -> Iterator[int]:
             grouped.add(key)
 
 
-_PROCESS = re.compile(r"^[^\n]{0,200}?: \(groupid=\d{1,20}, jobs=\d{1,20}\): err=[^\n]*? (pid=\d+)",
-                      re.M)  # fmt: skip
+_PROCESS = re.compile(
+    r"^[^\n]{0,200}?: \(groupid=\d{1,20}, jobs=\d{1,20}\): err=[^\n]*? (pid=\d+)", re.M
+)
 
 
 def _process(report: str) -> str | None:
@@ -190,11 +202,10 @@ def _text_report(text: str, headers: list[dict[str, str]]) -> FoundReport:
     of_servers = [entry for entry in every if entry["name"].strip() != ALL_CLIENTS]
     # A client's sum counts where its servers' own entries are not there.
     blocks = _blocks(text, every, set(of_servers or every))
-    phases = [
-        (entry["group"], phase)
-        for entry, block in blocks
-        for phase in _of_entry(entry, block, _header(headers, entry))
-    ]
+    phases = []
+    for entry, block in blocks:
+        for phase in _of_entry(entry, block, _header(headers, entry)):
+            phases.append((entry["group"], phase))
     if not phases:
         raise none_found("fio", "no job has a result: the report is cut off, or all jobs failed")
     if of_servers:
@@ -207,7 +218,7 @@ def _text_report(text: str, headers: list[dict[str, str]]) -> FoundReport:
     is_only_group = len({entry["group"] for entry in every}) == 1
     of_groups = tuple(_with_start(phase, is_only_group) for phase in of_groups)
     version = re.match(r"fio-(\S{1,300})", text)
-    return FoundReport(of_groups, version[1] if version else None, notes=stopped(text))
+    return FoundReport(of_groups, first_group(version), notes=stopped(text))
 
 
 def _blocks(
@@ -260,7 +271,9 @@ def _check_started(text: str, reported: int) -> None:
         text,
         re.M,
     )
-    wanted = sum(int(number or 0) for number in started.groups()) if started else 0
+    wanted = 0
+    if started:
+        wanted = sum(int(number or 0) for number in started.groups())
     if reported < wanted:
         raise none_found("fio", f"results of {reported} of {wanted} jobs: the report is cut off")
 
@@ -351,7 +364,7 @@ def read_status(text: str) -> Iterator[FoundReport]:
     notes = ["only the sums of its groups are in the file: neither jobs nor settings"]
     if lost := [line[0].strip() for line in _SUM.finditer(STATUS.sub("", text))]:
         notes.append(f"{len(lost)} sums of groups are not read, the first: {lost[0]:.80}")
-    reports = [phases for phases in _sums_of_reports(text) if phases]
+    reports = list(filter(None, _sums_of_reports(text)))
     if not reports:
         raise none_found("fio", notes[1] if lost else "its groups have no line of their sums")
     yield from (FoundReport(tuple(phases), notes=tuple(notes)) for phases in reports)
@@ -406,11 +419,16 @@ def read_rates(text: str) -> Iterator[FoundReport]:
         if not jobs or line[1] in directions or text[end : line.start()].strip():
             jobs.append([])
         end, moved, runtime_s = line.end(), size(line["io"]), int(line["ms"]) / 1000
-        jobs[-1].append(FoundPhase(
-            name="job", operation=line[1],
-            bandwidth_bytes_per_s=_rate(line, KIB, moved, runtime_s, None),
-            iops=_scaled(line["iops"]), bytes=moved, runtime_s=runtime_s,
-        ))  # fmt: skip
+        jobs[-1].append(
+            FoundPhase(
+                name="job",
+                operation=line[1],
+                bandwidth_bytes_per_s=_rate(line, KIB, moved, runtime_s, None),
+                iops=_scaled(line["iops"]),
+                bytes=moved,
+                runtime_s=runtime_s,
+            )
+        )
     note = "only the rates of its jobs are in the file: no settings"
     yield from (FoundReport(tuple(phases), notes=(note,)) for phases in jobs)
 
@@ -418,8 +436,12 @@ def read_rates(text: str) -> Iterator[FoundReport]:
 def _iops_of_one(jobs: str, direction: str, rate: float | None) -> float | None:
     """IOPS of the only job of that direction above the sum of a group, which is that of the job."""
     lines = [line for line in (*_NEW.finditer(jobs), *_OLD.finditer(jobs)) if line[1] == direction]
-    own = size(lines[0]["bw"]) if len(lines) == 1 else None
-    return _scaled(lines[0]["iops"]) if own and rate and abs(own / rate - 1) < 0.01 else None
+    own = None
+    if len(lines) == 1:
+        own = size(lines[0]["bw"])
+    if own and rate and abs(own / rate - 1) < 0.01:
+        return _scaled(lines[0]["iops"])
+    return None
 
 
 def _header(headers: list[dict[str, str]], entry: re.Match[str]) -> dict[str, str]:
@@ -430,11 +452,7 @@ def _header(headers: list[dict[str, str]], entry: re.Match[str]) -> dict[str, st
     if int(entry["jobs"]) == 1 and named:
         same = named
     keys = ("rw", "bs", "engine", "depth")
-    return {
-        key: values.pop()
-        for key in keys
-        if len(values := {h[key] for h in same}) == 1
-    }  # fmt: skip
+    return {key: values.pop() for key in keys if len(values := {h[key] for h in same}) == 1}
 
 
 _ISSUED = re.compile(
@@ -449,8 +467,10 @@ def _issued(block: str, direction: str) -> int | None:
     issued = _ISSUED.search(block)
     if issued is None:
         return None
-    counts = [int(digits) for digits in issued.groups()]
-    return sum(counts) if direction == MIXED else counts[DIRECTIONS.index(direction)]
+    counts = list(map(int, issued.groups()))
+    if direction == MIXED:
+        return sum(counts)
+    return counts[DIRECTIONS.index(direction)]
 
 
 def _exact_iops(
@@ -461,8 +481,12 @@ def _exact_iops(
     if printed is None:
         return None
     if printed >= 1000:
-        counted = issued / runtime_s if issued and runtime_s >= 1 and fits else printed
-        return counted if 1.01 < counted / printed < 1.05 else printed
+        counted = printed
+        if issued and runtime_s >= 1 and fits:
+            counted = issued / runtime_s
+        if 1.01 < counted / printed < 1.05:
+            return counted
+        return printed
     return exact_rate(issued, runtime_s, printed, 1.0)
 
 
@@ -490,14 +514,14 @@ def _text_phase(
         raise none_found("fio", f"{entry['name'][:80]}: a run time of {line['ms']} ms is none")
     base = _base(line, iops, request)
     issued = _issued(block, direction)
-    exact = None if issued is None or request is None else issued * request
-    # Bytes are rounded and counts are not, but these include requests that did not end in time.
-    is_exact = bool(exact and runtime_s) and _fits_line(line, (exact or 0) / runtime_s, base)
-    moved = exact if is_exact else size(line["io"], base)
-    if is_exact and exact and runtime_s >= 1:
+    exact = _exact_bytes(line, base, issued, request, runtime_s)
+    moved = exact or size(line["io"], base)
+    if exact and runtime_s >= 1:
         rate: float | None = exact / runtime_s
     else:
-        requested = iops * request if iops and request else None
+        requested = None
+        if iops and request:
+            requested = iops * request
         rate = _rate(line, base, moved, runtime_s, requested)
     started = _started(entry["rest"], runtime_s)
     return FoundPhase(
@@ -509,7 +533,7 @@ def _text_phase(
         jobs=int(entry["jobs"]),
         engine=header.get("engine"),
         bandwidth_bytes_per_s=rate,
-        iops=_exact_iops(issued, runtime_s, iops, is_exact),
+        iops=_exact_iops(issued, runtime_s, iops, exact is not None),
         bytes=moved,
         runtime_s=runtime_s,
         started_utc=started,
@@ -518,6 +542,19 @@ def _text_phase(
         options={k: v for k, v in header.items() if k != "depth"},
         error=None if entry["err"] == "0" else f"fio's error {entry['err']}",
     )
+
+
+def _exact_bytes(
+    line: re.Match[str], base: int, issued: int | None, request: int | None, runtime_s: float
+) -> int | None:
+    """The bytes by the count of requests, if they fit the printed figures: bytes are rounded and
+    counts are not, but these include requests that did not end in time."""
+    if not issued or not request or not runtime_s:
+        return None
+    exact = issued * request
+    if _fits_line(line, exact / runtime_s, base):
+        return exact
+    return None
 
 
 _TIME_SOURCE = "fio's local time at the end, less its run time, zone not reported"
@@ -558,17 +595,21 @@ def _rate(
     """The median of the figures that the line has for it: fio drops digits of some (it prints 70.0
     for 70.9 MiB/s), but not of the others."""
     rate = size(line["bw"], base)
-    measured = moved / runtime_s if moved and runtime_s else None
+    measured = None
+    if moved and runtime_s:
+        measured = moved / runtime_s
     if not rate:
         return measured  # fio 2.x prints the rates of networks in bits
     if measured and _digits(line["bw"]) <= 2 < _digits(line["io"]):
         # Older fio prints whole KiB/s: 5 may be 5.9.
-        return measured if _fits(measured, line["bw"], base) else None
+        if _fits(measured, line["bw"], base):
+            return measured
+        return None
     if measured and requested and abs(measured / requested - 1) < 0.01 < abs(rate / measured - 1):
         return measured  # bytes and requests agree; both printed rates are cut
     rates = [float(rate), measured, requested]
     rates.append(size(line["si"], 1000) if "si" in line.groupdict() else None)
-    known = [each for each in rates if each]
+    known = list(filter(None, rates))
     return statistics.median(each for each in known if abs(each / rate - 1) < 0.1)
 
 
@@ -579,13 +620,17 @@ def _base(line: re.Match[str], iops: float | None, request: int | None) -> int:
         return KIB
     # IOPS of jobs that ended at different times do not fit either of them.
     decimal = (size(line["bw"], 1000) or 0) / (iops * request)
-    return 1000 if abs(decimal - 1) < 0.01 else KIB
+    if abs(decimal - 1) < 0.01:
+        return 1000
+    return KIB
 
 
 def _scaled(text: str) -> float | None:
     figure = number(text.rstrip("kKMG"))
     factor = {"k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9}.get(text[-1:], 1.0)
-    return None if figure is None else figure * factor
+    if figure is None:
+        return None
+    return figure * factor
 
 
 def _text_request(text: str, direction: str) -> int | None:
@@ -600,7 +645,9 @@ def _text_request(text: str, direction: str) -> int | None:
         ranges = text.rstrip(", ").replace(",", "/").split("/")
         position = min(DIRECTIONS.index(direction), len(ranges) - 1)
         least, _, most = ranges[position].partition("-")
-    return size(least) if least == (most or least) else None
+    if least == (most or least):
+        return size(least)
+    return None
 
 
 _UNITS = {"nsec": 1e-9, "usec": 1e-6, "msec": 1e-3}
@@ -613,22 +660,25 @@ _PERCENTILES = re.compile(
 
 def _text_latencies(block: str, requests: int | None) -> dict[str, float]:
     """The 99.99th percentile of too few requests is the slowest of them."""
-    found: dict[str, float] = {}
+    latencies: dict[str, float] = {}
     for name, unit, mean in re.findall(
         r"^\s{1,99}(slat|clat|lat) \((nsec|usec|msec)\)\s{0,99}: min=[^,\n]+, max=[^,\n]+, "
         r"avg=\s{0,99}([\d.]{1,30})",
-        block, re.M,
-    ):  # fmt: skip
+        block,
+        re.M,
+    ):
         kind = {"slat": "submission", "clat": "completion", "lat": "total"}[name]
         metric = f"latency_{kind}_mean_s"
-        if metric in found:
+        if metric in latencies:
             raise none_found("fio", f"two lines of `{name}` in one direction of a job")
-        found[metric] = figure(mean) * _UNITS[unit]
+        latencies[metric] = figure(mean) * _UNITS[unit]
     tables = list(_PERCENTILES.finditer(block))
     if len(tables) != len(re.findall(r"^\s{1,99}\w{3,4} percentiles \(", block, re.M)):
         raise none_found("fio", "percentiles without their table")
     for table in tables[:1]:
-        kind = "completion" if table[1] == "clat" else "total"
+        kind = "total"
+        if table[1] == "clat":
+            kind = "completion"
         rows = re.findall(r"([\d.]{1,30})th=\[\s{0,99}(\d{1,20})\]", table[3])
         ranks = [figure(rank) for rank, _ in rows]
         if ranks != sorted(set(ranks)):
@@ -637,5 +687,5 @@ def _text_latencies(block: str, requests: int | None) -> dict[str, float]:
             is_known = figure(rank) < 99.99 or (requests or 0) >= REQUESTS_OF_P9999
             if figure(rank) in (50, 95, 99, 99.9, 99.99) and is_known:
                 name = f"{figure(rank):g}".replace(".", "")
-                found[f"latency_{kind}_p{name}_s"] = int(value) * _UNITS[table[2]]
-    return found
+                latencies[f"latency_{kind}_p{name}_s"] = int(value) * _UNITS[table[2]]
+    return latencies

@@ -22,8 +22,9 @@ _SPAN = r"\s{1,9}([\d.]{1,20}) (µs|ms|s|h)"
 TIMES = re.compile(r"^[ \t]{1,99}Time \((?:mean ± σ|abs ≡)\):", re.M)
 _TIME_LINE = re.compile(
     rf"^\s{{1,99}}Time \((?:mean ± σ|abs ≡)\):{_SPAN}(?: ±{_SPAN})?"
-    rf"(?:\s{{1,9}}\[User:{_SPAN}, System:{_SPAN}\])?", re.M,
-)  # fmt: skip
+    rf"(?:\s{{1,9}}\[User:{_SPAN}, System:{_SPAN}\])?",
+    re.M,
+)
 _RANGE_LINE = re.compile(rf"^\s{{1,99}}Range \(min … max\):{_SPAN} …{_SPAN}", re.M)
 
 
@@ -35,7 +36,11 @@ def read_text(text: str) -> Iterator[FoundReport]:
         if line is None:
             return {}
         spans = zip(names, line.groups()[::2], line.groups()[1::2], strict=True)
-        return {name: figure(value) * units[unit] for name, value, unit in spans if value}
+        seconds = {}
+        for name, value, unit in spans:
+            if value:
+                seconds[name] = figure(value) * units[unit]
+        return seconds
 
     # Notes may quote only the times, below words of their own.
     named = TEXT.search(text) is not None
@@ -45,11 +50,15 @@ def read_text(text: str) -> Iterator[FoundReport]:
         found |= seconds(_RANGE_LINE.search(part), "min", "max")
         if "mean" not in found:
             raise none_found("hyperfine", "a benchmark without its mean time: it was ended before")
-        name = command[1].strip()[:200] if command else "hyperfine"
+        name = "hyperfine"
+        if command:
+            name = command[1].strip()[:200]
         phase = FoundPhase(
-            name=name, operation=None, runtime_s=found["mean"],
+            name=name,
+            operation=None,
+            runtime_s=found["mean"],
             metrics={f"time_{name}_s": value for name, value in found.items()},
-        )  # fmt: skip
+        )
         yield FoundReport((phase,), begins_at=begin)
 
 
@@ -59,15 +68,19 @@ def read_json(text: str) -> Iterator[FoundReport]:
         results = json_of(text)["results"]
         phases = tuple(
             FoundPhase(
-                name=str(one["command"])[:200], operation=None, group=str(place),
-                runtime_s=figure(one["mean"]),
-                metrics={f"time_{name}_s": figure(one[name]) for name in
-                         ("mean", "stddev", "median", "user", "system", "min", "max")
-                         if one.get(name) is not None},
-                error=_failed(one.get("exit_codes", ())),
+                name=str(result["command"])[:200],
+                operation=None,
+                group=str(index),
+                runtime_s=figure(result["mean"]),
+                metrics={
+                    f"time_{name}_s": figure(result[name])
+                    for name in ("mean", "stddev", "median", "user", "system", "min", "max")
+                    if result.get(name) is not None
+                },
+                error=_failed(result.get("exit_codes", ())),
             )
-            for place, one in enumerate(results)
-        )  # fmt: skip
+            for index, result in enumerate(results)
+        )
     except (ValueError, KeyError, TypeError) as error:
         raise none_found("hyperfine", f"the JSON is damaged or cut off: {error!r:.80}") from error
     yield FoundReport(phases)
@@ -78,7 +91,9 @@ def _failed(exit_codes: Sequence[int | None]) -> str | None:
     codes = [code for code in exit_codes if code != 0]
     if not codes:
         return None
-    first = "was ended by a signal" if codes[0] is None else f"had the exit code {codes[0]}"
+    first = "was ended by a signal"
+    if codes[0] is not None:
+        first = f"had the exit code {codes[0]}"
     return f"{len(codes)} of {len(exit_codes)} runs failed, the first {first}"
 
 
@@ -87,8 +102,9 @@ MARKDOWN = re.compile(
     r"^\| {1,99}Command {1,999}\|(?: [^|\n]{1,99} \|){0,9} {1,99}Mean \[(ms|s)\] {1,99}\| {1,99}"
     # Older versions have one column for both.
     r"(?:Min \[\1\] {1,99}\| {1,99}Max|Min…Max) \[\1\] {1,99}\|"
-    r"(?: {1,99}Relative {1,99}\|)?[ \t]*$", re.M,
-)  # fmt: skip
+    r"(?: {1,99}Relative {1,99}\|)?[ \t]*$",
+    re.M,
+)
 
 
 def read_markdown(text: str) -> Iterator[FoundReport]:
@@ -96,7 +112,9 @@ def read_markdown(text: str) -> Iterator[FoundReport]:
     for part, begin in parts(text, MARKDOWN):
         lines = part.splitlines()
         names = _cells(lines[0])
-        unit_s = 1e-3 if "Mean [ms]" in names else 1.0
+        unit_s = 1.0
+        if "Mean [ms]" in names:
+            unit_s = 1e-3
         phases: list[FoundPhase] = []
         for line in lines[2:]:
             cells = _cells(line)
@@ -110,12 +128,16 @@ def read_markdown(text: str) -> Iterator[FoundReport]:
             mean, _, deviation = row["Mean"].partition(" ± ")
             found = {"mean": mean, "stddev": deviation, "min": row["Min"], "max": row["Max"]}
             known = ("Command", "Mean", "Min", "Max", "Relative")
-            phases.append(FoundPhase(
-                name=row["Command"].strip("`").replace("\\|", "|")[:200], operation=None,
-                group=str(len(phases)), runtime_s=figure(mean) * unit_s,
-                metrics={f"time_{k}_s": figure(v) * unit_s for k, v in found.items() if v},
-                options={k: v for k, v in row.items() if k not in known},
-            ))  # fmt: skip
+            phases.append(
+                FoundPhase(
+                    name=row["Command"].strip("`").replace("\\|", "|")[:200],
+                    operation=None,
+                    group=str(len(phases)),
+                    runtime_s=figure(mean) * unit_s,
+                    metrics={f"time_{k}_s": figure(v) * unit_s for k, v in found.items() if v},
+                    options={k: v for k, v in row.items() if k not in known},
+                )
+            )
         if not phases:
             raise none_found("hyperfine", "its table has no row")
         yield FoundReport(tuple(phases), begins_at=begin)
@@ -128,8 +150,9 @@ def _cells(line: str) -> list[str]:
 CSV = re.compile(
     r"^command {0,999},"
     + " {0,99},".join(("mean", "stddev", "median", "user", "system", "min", "max"))
-    + r" {0,99}(?:,|\r?$)", re.M,
-)  # fmt: skip
+    + r" {0,99}(?:,|\r?$)",
+    re.M,
+)
 
 
 def read_csv(text: str) -> Iterator[FoundReport]:
@@ -138,16 +161,20 @@ def read_csv(text: str) -> Iterator[FoundReport]:
     rows = csv.DictReader(io.StringIO(text[begin.start() if begin else 0 :], newline=""))
     times = ("mean", "stddev", "median", "user", "system", "min", "max")
     phases: list[FoundPhase] = []
-    for place, cells in enumerate(rows):
+    for index, cells in enumerate(rows):
         if None in cells or None in cells.values():
             raise none_found("hyperfine", "cut off in a row of its CSV")
         row = {name.strip(): cell.strip() for name, cell in cells.items()}
-        phases.append(FoundPhase(
-            name=row["command"][:200], operation=None, group=str(place),
-            runtime_s=figure(row["mean"]),
-            metrics={f"time_{name}_s": figure(row[name]) for name in times if row[name]},
-            options={k: v for k, v in row.items() if k not in ("command", *times)},
-        ))  # fmt: skip
+        phases.append(
+            FoundPhase(
+                name=row["command"][:200],
+                operation=None,
+                group=str(index),
+                runtime_s=figure(row["mean"]),
+                metrics={f"time_{name}_s": figure(row[name]) for name in times if row[name]},
+                options={k: v for k, v in row.items() if k not in ("command", *times)},
+            )
+        )
     if not phases:
         raise none_found("hyperfine", "its CSV has no row")
     yield FoundReport(tuple(phases))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from eeio_parsers.format import Format
-from eeio_parsers.found import FoundPhase, FoundReport, figure, none_found
+from eeio_parsers.found import FoundPhase, FoundReport, figure, first_group, none_found
 from eeio_parsers.io500.run import RESULT
 from eeio_parsers.rules import FoundFile, Rules
 
@@ -49,10 +49,12 @@ def read_io500(text: str) -> Iterator[FoundReport]:
         raise none_found("IO500", "no line [RESULT] with a rate and a time")
     version = re.search(r"^IO500 version (\S{1,300})", text, re.M)
     names = ", ".join(unscored)
-    notes = [f"IO500 measured these phases without a score: {names}"] if unscored else []
+    notes = []
+    if unscored:
+        notes = [f"IO500 measured these phases without a score: {names}"]
     if _SCORE.search(text) is None:
         notes.append("IO500 printed no score: it did not reach its end, or lines are missing")
-    yield FoundReport(tuple(phases), version[1] if version else None, notes=tuple(notes))
+    yield FoundReport(tuple(phases), first_group(version), notes=tuple(notes))
 
 
 _SCORE = re.compile(r"\[SCORE[^\]\n]{0,40}\]|\btot(?:al)?[ _]score\b", re.I)
@@ -64,13 +66,17 @@ def _is_invalid(line: re.Match[str]) -> bool:
 
 
 def _operation(name: str) -> str:
-    return "write" if "write" in name else "read"
+    if "write" in name:
+        return "write"
+    return "read"
 
 
 def _io500_pattern(name: str) -> str | None:
     if "rnd" in name:
         return "random"
-    return "sequential" if "easy" in name else None
+    if "easy" in name:
+        return "sequential"
+    return None
 
 
 def _reject_summaries(files: Sequence[FoundFile]) -> None:

@@ -37,10 +37,19 @@ VALID_STONEWALL_S = 300
 NOT_VALID = "not a valid IO500 run"
 SCORE, DEBUG_SCORE = "io500_score", "io500_debug_score"
 SCORED = (
-    "ior-easy-write", "mdtest-easy-write", "ior-hard-write", "mdtest-hard-write", "find",
-    "ior-easy-read", "mdtest-easy-stat", "ior-hard-read", "mdtest-hard-stat",
-    "mdtest-easy-delete", "mdtest-hard-read", "mdtest-hard-delete",
-)  # fmt: skip
+    "ior-easy-write",
+    "mdtest-easy-write",
+    "ior-hard-write",
+    "mdtest-hard-write",
+    "find",
+    "ior-easy-read",
+    "mdtest-easy-stat",
+    "ior-hard-read",
+    "mdtest-hard-stat",
+    "mdtest-easy-delete",
+    "mdtest-hard-read",
+    "mdtest-hard-delete",
+)
 """The phases of which the score is made."""
 
 RESULT = re.compile(
@@ -111,7 +120,9 @@ def _sections(text: str, source: str) -> tuple[dict[str, _Section], list[str]]:
         or not {"MD", "BW", "SCORE", "hash"} <= set(found["SCORE"])
         or not re.search(r"^; END .*\n", text, re.M)
     ):
-        last = f": {errors[-1]}" if errors else ""
+        last = ""
+        if errors:
+            last = f": {errors[-1]}"
         raise ToolOutputError(f"{source}: IO500 stopped before its score, or it is cut off{last}")
     return {name: _Section(name, values) for name, values in found.items()}, errors
 
@@ -122,14 +133,15 @@ def _phases(
     source = f"{capture.directory / OUTPUT_FILE}"
     text = capture.text(OUTPUT_FILE)
     arrivals = Arrivals(capture, "stdout", text)
-    lines = {
-        line["name"]: line for line in RESULT.finditer(text) if "\n" in text[line.end() :][:99]
-    }
+    lines = {}
+    for line in RESULT.finditer(text):
+        if "\n" in text[line.end() :][:99]:
+            lines[line["name"]] = line
     # `timestamp` is no I/O; a phase with run = FALSE has no score and takes no time.
-    ran = [
-        s for s in sections.values()
-        if "score" in s.values and (s.score > 0 or s.lasted_s > _NOTHING_S)
-    ]  # fmt: skip
+    ran = []
+    for s in sections.values():
+        if "score" in s.values and (s.score > 0 or s.lasted_s > _NOTHING_S):
+            ran.append(s)
     if missing := [section.name for section in ran if section.name not in lines]:
         raise ToolOutputError(f"{source}: cut off: no line of {', '.join(missing)}")
     if not ran:
@@ -137,10 +149,10 @@ def _phases(
     ends_s = [arrivals.of(lines[section.name].end()) for section in ran]
     windows = _windows(capture, ran, ends_s, stopped)
     processes = int(q.COUNT.of_text(sections["run"].values.get("procs", ""), "procs"))
-    return tuple(
-        _phase(capture, section, lines[section.name]["unit"], window, processes)
-        for section, window in zip(ran, windows, strict=True)
-    )
+    phases = []
+    for section, window in zip(ran, windows, strict=True):
+        phases.append(_phase(capture, section, lines[section.name]["unit"], window, processes))
+    return tuple(phases)
 
 
 @dataclass(frozen=True)
@@ -162,11 +174,11 @@ def _windows(
     if last_stamp_s is not None:
         apart_s = capture.since_start_s(last_stamp_s) - lasts_s
         zone_s = round(apart_s / _ZONE_S) * _ZONE_S
-    found: list[_Window] = []
+    windows: list[_Window] = []
     last_s = 0.0
     for section, arrived_s in zip(ran, ends_s, strict=True):
         if arrived_s is None:
-            found.append(_Window(None, None, _NO_WINDOW))
+            windows.append(_Window(None, None, _NO_WINDOW))
             continue
         lasted_s = section.lasted_s
         stamps = [_stamp(section.values.get(key, "")) for key in ("t_start", "t_end")]
@@ -179,11 +191,11 @@ def _windows(
                 end_s, source, unsure_s = latest_s, _MOVED, 2 * (latest_s - earliest_s)
         start_s = max(end_s - lasted_s, last_s)
         if start_s >= end_s:
-            found.append(_Window(None, None, "none: its line arrived together with that before"))
+            windows.append(_Window(None, None, "none: its line arrived together with that before"))
         else:
-            found.append(_Window(start_s, end_s, source, unsure_s))
+            windows.append(_Window(start_s, end_s, source, unsure_s))
             last_s = end_s
-    return found
+    return windows
 
 
 def _stamp(text: str) -> float | None:
@@ -202,12 +214,19 @@ def _phase(
     if unit != "GiB/s":
         moves = name in ("mdtest-hard-write", "mdtest-hard-read")
         return PhaseResult(
-            name=name, operation="metadata", spatiality="none", request_size_bytes=None,
-            bytes_moved=None if moves else 0, bandwidth_bytes_per_s=None,
-            start_s=window.start_s, end_s=window.end_s, window_source=window.source,
-            metrics=_rates(capture, name, 1000 * score) if score > 0 else {}, invalid=invalid,
+            name=name,
+            operation="metadata",
+            spatiality="none",
+            request_size_bytes=None,
+            bytes_moved=None if moves else 0,
+            bandwidth_bytes_per_s=None,
+            start_s=window.start_s,
+            end_s=window.end_s,
+            window_source=window.source,
+            metrics=_rates(capture, name, 1000 * score) if score > 0 else {},
+            invalid=invalid,
             edges_unsure_s=window.unsure_s,
-        )  # fmt: skip
+        )
     report = capture.text(f"{FOLDER}/{name}.txt")
     row = _ROW.search(report)
     if row is None:
@@ -237,7 +256,9 @@ def _phase(
 def _spatiality(name: str) -> str:
     if "rnd" in name:
         return "random"
-    return "strided" if "hard" in name else "sequential"
+    if "hard" in name:
+        return "strided"
+    return "sequential"
 
 
 def _rates(capture: Capture, name: str, per_s: float) -> dict[str, float]:
@@ -246,8 +267,8 @@ def _rates(capture: Capture, name: str, per_s: float) -> dict[str, float]:
     if not (capture.directory / file).is_file():
         return {"operations_per_s": per_s}
     text = capture.text(file)
-    if found := _FOUND.match(text):
-        span = found[1]
+    if match := _FOUND.match(text):
+        span = match[1]
     else:
         lines = [line.split(",") for line in text.splitlines()]
         if len(lines) < 2 or len(lines[0]) != len(lines[1]) or not text.endswith("\n"):
@@ -275,19 +296,28 @@ def _run(
     """Figures of the complete run, and notes on it."""
     scores, run = sections["SCORE"].values, sections["run"].values
     score, _, mark = scores["SCORE"].partition(" ")
-    option = {f"{s.name}.{key}": value for s in config.values() for key, value in s.values.items()}
+    option = {}
+    for s in config.values():
+        for key, value in s.values.items():
+            option[f"{s.name}.{key}"] = value
     stonewall = option.get("debug.stonewall-time", "0")
     short = int(stonewall) < VALID_STONEWALL_S
     hashes = f"config hash {run.get('config-hash', '-')}, score hash {scores['hash']}"
     notes = [f"IO500 {run.get('version', '(version unknown)')}, {hashes}"]
     if mark or short:
         least = f"stonewall {stonewall} s, a valid run has {VALID_STONEWALL_S} s"
-        why = [least] if short else []
-        why += [error for error in dict.fromkeys(errors) if "stonewall-time" not in error]
-        notes.insert(0, f"{NOT_VALID}: {'; '.join(why[:3]) or 'IO500 marks it [INVALID]'}")
+        reasons = []
+        if short:
+            reasons = [least]
+        for error in dict.fromkeys(errors):
+            if "stonewall-time" not in error:
+                reasons.append(error)
+        notes.insert(0, f"{NOT_VALID}: {'; '.join(reasons[:3]) or 'IO500 marks it [INVALID]'}")
     if option.get("global.drop-caches") != "TRUE":
         notes.append("IO500 did not drop the page cache between its phases")
-    name = DEBUG_SCORE if mark or short else SCORE
+    name = SCORE
+    if mark or short:
+        name = DEBUG_SCORE
     figures = (
         (name, score, 1.0, "1"),
         (f"{name}_bandwidth", scores["BW"], GIB, "B/s"),

@@ -18,6 +18,7 @@ from eeio_parsers.found import (
     complete,
     count,
     figure,
+    first_group,
     json_of,
     local_date,
     none_found,
@@ -49,7 +50,8 @@ def read_text(text: str) -> Iterator[FoundReport]:
         if not tables and not _MEANS.search(part) and header and (first := _ROW.search(part)):
             part = f"{part[: first.start()]}{header}\n{part[first.start() :]}"
             tables = list(_COLUMNS.finditer(part))
-        header = tables[-1][0] if tables else header
+        if tables:
+            header = tables[-1][0]
         try:
             found += [replace(report, begins_at=begin) for report in _run(part, tables)]
         except ToolOutputError as error:
@@ -59,13 +61,15 @@ def read_text(text: str) -> Iterator[FoundReport]:
 
 def _run(part: str, tables: Sequence[re.Match[str]]) -> Iterator[FoundReport]:
     head = re.match(r"IOR-(\S+?):", part)
-    version = head[1] if head else None
+    version = None
+    if head:
+        version = head[1]
     host = re.search(r"^Machine\s{0,99}:\s{0,99}\S{1,300} (\S{1,300})", part, re.M)
     if error := re.search(r"^.*ERROR: ([^\n]{1,300})", part, re.M):
         raise none_found("IOR", f"it stopped: {error[1].partition(', MPI')[0]}")
     if not tables and (means := tuple(_means(part))):
         note = "means of the repetitions: IOR 2.10 prints no others"
-        yield FoundReport(means, version, host[1] if host else None, (note,))
+        yield FoundReport(means, version, first_group(host), (note,))
         return
     if not tables:
         raise none_found("IOR", "no table of results: it was ended before its first one")
@@ -79,7 +83,7 @@ def _run(part: str, tables: Sequence[re.Match[str]]) -> Iterator[FoundReport]:
         if len(tables) == len(phases) == 1 and phases[0].started_utc:
             within_s = _starts_within_s(phases[0], part)
             phases = (replace(phases[0], starts_within_s=within_s),)
-        reports.append(FoundReport(phases, version, host[1] if host else None))
+        reports.append(FoundReport(phases, version, first_group(host)))
     if not reports:
         raise none_found("IOR", "its table of results has no row")
     yield from reports
@@ -107,18 +111,24 @@ def _starts_within_s(phase: FoundPhase, part: str) -> float | None:
     """How well `Began` is the start of the only result. None if `Finished` contradicts it: a delay
     (-d), the use of memory (-M) and the removal of old files are between the two as well."""
     line = re.search(r"^(?:Run finished|Finished)\s{0,99}:\s{0,99}(.*)$", part, re.M)
-    finished = local_date(line[1]) if line else None
+    finished = None
+    if line:
+        finished = local_date(line[1])
     if finished is None or phase.started_utc is None or phase.runtime_s is None:
         return None
     began = datetime.fromisoformat(phase.started_utc)
     lasted_s = (datetime.fromisoformat(finished) - began).total_seconds()
-    return _START_WITHIN_S if abs(lasted_s - phase.runtime_s) <= _START_WITHIN_S else None
+    if abs(lasted_s - phase.runtime_s) <= _START_WITHIN_S:
+        return _START_WITHIN_S
+    return None
 
 
 def _body(rows: str) -> str:
     """Of a table: the settings of the next test are above its own table."""
     ends = _TEST.search(rows)
-    return rows[: ends.start()] if ends else rows
+    if ends:
+        return rows[: ends.start()]
+    return rows
 
 
 def ends_of_rows(text: str) -> list[int]:
@@ -127,11 +137,9 @@ def ends_of_rows(text: str) -> list[int]:
     tables = list(_COLUMNS.finditer(text))
     for table, following in zip(tables, [*tables[1:], None], strict=True):
         body = _body(text[table.end() : following.start() if following else len(text)])
-        ends += [
-            table.end() + row.end()
-            for row in _ROW.finditer(body)
-            if row[1] != "remove" and row[2].split()[0] not in _NO_RATE
-        ]
+        for row in _ROW.finditer(body):
+            if row[1] != "remove" and row[2].split()[0] not in _NO_RATE:
+                ends.append(table.end() + row.end())
     return ends
 
 
@@ -140,9 +148,11 @@ _NO_RATE = ("-", "NA")
 
 def _settings(text: str) -> dict[str, str]:
     """The settings above a table. A value is a part of a line that no other setting is in."""
-    return {
-        name.strip().lower(): value for name, value in _SETTING.findall(text) if " = " not in value
-    }
+    settings = {}
+    for name, value in _SETTING.findall(text):
+        if " = " not in value:
+            settings[name.strip().lower()] = value
+    return settings
 
 
 def _check_complete(phases: tuple[FoundPhase, ...], before: str, part: str, after: str) -> None:
@@ -166,7 +176,9 @@ def _phases(header: str, body: str, before: str, part: str) -> Iterator[FoundPha
     names = re.split(r"\s{1,99}", header.strip())
     actual = _ACTUAL.search(body)
     date = re.search(r"^(?:Run began|Began|Started)\s{0,99}:\s{0,99}(.*)$", part, re.M)
-    started = local_date(date[1]) if date else None
+    started = None
+    if date:
+        started = local_date(date[1])
     for row in _ROW.finditer(body):
         if row[1] == "remove":
             continue
@@ -174,49 +186,67 @@ def _phases(header: str, body: str, before: str, part: str) -> Iterator[FoundPha
         if len(cells) != len(names) - 1:
             raise none_found("IOR", f"{len(cells)} of {len(names) - 1} figures in {row[0]!r:.80}")
         values = dict(zip(names[1:], cells, strict=True))
-        reported = values.get("bw(MiB/s)")
-        if reported is None or reported in _NO_RATE:
+        if values.get("bw(MiB/s)", "-") in _NO_RATE:
             continue
-        rate = figure(reported)
-        moved = int(actual[1]) if actual else _planned(settings)
-        phase = FoundPhase(
-            name=row[1],
-            operation=row[1],
-            access_pattern=_pattern(settings),
-            group=values.get("iter", "0"),
-            request_bytes=_exact(_first(settings, "xfersize") or "")
-            or _kib(values.get("xfer(KiB)")),
-            direct=_direct(settings, part),
-            jobs=_jobs(settings),
-            nodes=count(_first(settings, "nodes") or ""),
-            engine=(_first(settings, "api") or "").partition(" ")[0] or None,
-            # 0.00 is below its decimals, and not known.
-            bandwidth_bytes_per_s=rate * MIB or None,
-            iops=number(values.get("IOPS")) or None,
-            bytes=moved,
-            runtime_s=number(values.get("total(s)")),
-            started_utc=started,
-            time_source=None if started is None else "IOR's local time, zone not reported",
-            metrics=_metrics(values, _TEXT_TIMES),
-            options=_options(settings, part),
-        )
-        yield phase if actual else replace(phase, bytes=_unless_ended(moved, phase))
+        phase = _phase_of_row(row[1], values, settings, part, started)
+        if actual:
+            yield replace(phase, bytes=int(actual[1]))
+        else:
+            yield replace(phase, bytes=_unless_ended(_planned(settings), phase))
+
+
+def _phase_of_row(
+    operation: str,
+    values: Mapping[str, str],
+    settings: dict[str, str],
+    part: str,
+    started: str | None,
+) -> FoundPhase:
+    """Without its bytes."""
+    request_bytes = _exact(_first(settings, "xfersize") or "") or _kib(values.get("xfer(KiB)"))
+    return FoundPhase(
+        name=operation,
+        operation=operation,
+        access_pattern=_pattern(settings),
+        group=values.get("iter", "0"),
+        request_bytes=request_bytes,
+        direct=_direct(settings, part),
+        jobs=_jobs(settings),
+        nodes=count(_first(settings, "nodes") or ""),
+        engine=(_first(settings, "api") or "").partition(" ")[0] or None,
+        # 0.00 is below its decimals, and not known.
+        bandwidth_bytes_per_s=figure(values["bw(MiB/s)"]) * MIB or None,
+        iops=number(values.get("IOPS")) or None,
+        runtime_s=number(values.get("total(s)")),
+        started_utc=started,
+        time_source=None if started is None else "IOR's local time, zone not reported",
+        metrics=_metrics(values, _TEXT_TIMES),
+        options=_options(settings, part),
+    )
 
 
 _TEXT_TIMES = {
-    "Latency(s)": "latency_mean_s", "open(s)": "open_s", "wr/rd(s)": "transfer_s",
+    "Latency(s)": "latency_mean_s",
+    "open(s)": "open_s",
+    "wr/rd(s)": "transfer_s",
     "close(s)": "close_s",
-}  # fmt: skip
+}
 _JSON_TIMES = {
-    "latency": "latency_mean_s", "openTime": "open_s", "wrRdTime": "transfer_s",
+    "latency": "latency_mean_s",
+    "openTime": "open_s",
+    "wrRdTime": "transfer_s",
     "closeTime": "close_s",
-}  # fmt: skip
+}
 """Requests per second are of `transfer_s`, the bandwidth is of the total time."""
 
 
 def _metrics(row: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, float]:
     values = {name: number(str(row.get(key))) for key, name in names.items()}
-    return {name: value for name, value in values.items() if value is not None}
+    metrics = {}
+    for name, value in values.items():
+        if value is not None:
+            metrics[name] = value
+    return metrics
 
 
 def _jobs(settings: Mapping[str, str]) -> int | None:
@@ -225,7 +255,9 @@ def _jobs(settings: Mapping[str, str]) -> int | None:
 
 def _exact(text: str) -> int | None:
     """Bytes of a size; None for a size with decimals, which IOR has rounded."""
-    return None if "." in text else size(text)
+    if "." in text:
+        return None
+    return size(text)
 
 
 def _planned(settings: Mapping[str, str]) -> int | None:
@@ -248,7 +280,9 @@ def _means(part: str) -> Iterator[FoundPhase]:
         return
     settings = _settings(part[: table.start()])
     date = re.search(r"^Run began\s{0,99}:\s{0,99}(.*)$", part, re.M)
-    started = local_date(date[1]) if date else None
+    started = None
+    if date:
+        started = local_date(date[1])
     for row in _ROW.finditer(part[table.end() :]):
         cells = row[2].split()
         if row[1] == "remove" or len(cells) < 9:
@@ -278,13 +312,15 @@ SUMMARY = re.compile(
 _SUMMARY_ROW = re.compile(r"^(?:write|read)[ \t]{1,99}(?=[\d.])[^\n]*$", re.M)
 _SUMMARY_NAMES = frozenset(
     ("Mean(MiB)", "Mean(s)", "#Tasks", "tPN", "reps", "fPP", "segcnt", "blksiz", "xsize", "API")
-)  # fmt: skip
+)
 
 
 def summary(text: str) -> tuple[list[dict[str, str]], bool]:
     """The rows of the first summary, and whether it is whole."""
     header = SUMMARY.search(text)
-    names = header[0].split() if header else []
+    names = []
+    if header:
+        names = header[0].split()
     if header is None or names[-1] != "RefNum" or not _SUMMARY_NAMES.issubset(names):
         return [], False
     rows, end = list[dict[str, str]](), header.end() + 1
@@ -309,13 +345,19 @@ def _only_iops(phase: FoundPhase, rows: Sequence[Mapping[str, str]]) -> float | 
     total_s = phase.runtime_s or 0.0
     if not abs(phase.metrics.get("transfer_s", 0.0) - total_s) < 0.01 * total_s:
         return None
-    found = {
-        row.get("Mean(OPs)") for row in rows
-        if (row["Operation"], row["reps"]) == (phase.operation, "1")
-        and count(row["xsize"]) == phase.request_bytes
-        and _same_rate(phase.bandwidth_bytes_per_s or 0.0, (number(row["Mean(MiB)"]) or 0.0) * MIB)
-    }  # fmt: skip
-    return number(found.pop()) or None if len(found) == 1 else None
+    found = set()
+    for row in rows:
+        if (
+            (row["Operation"], row["reps"]) == (phase.operation, "1")
+            and count(row["xsize"]) == phase.request_bytes
+            and _same_rate(
+                phase.bandwidth_bytes_per_s or 0.0, (number(row["Mean(MiB)"]) or 0.0) * MIB
+            )
+        ):
+            found.add(row.get("Mean(OPs)"))
+    if len(found) == 1:
+        return number(found.pop()) or None
+    return None
 
 
 def read_summary(text: str) -> Iterator[FoundReport]:
@@ -364,25 +406,38 @@ def _mean(row: Mapping[str, str]) -> FoundPhase:
         iops=number(row.get("Mean(OPs)")) or None,
         bytes=tasks * segments * block if tasks and segments and block else None,
         runtime_s=figure(row["Mean(s)"]),
-        options={"access": "single-shared-file" if row["fPP"] == "0" else "file-per-process",
-                 "tasks per node": row["tPN"], "blocksize": row["blksiz"],
-                 "segments": row["segcnt"], "repetitions": row["reps"]},
-    )  # fmt: skip
+        options={
+            "access": "single-shared-file" if row["fPP"] == "0" else "file-per-process",
+            "tasks per node": row["tPN"],
+            "blocksize": row["blksiz"],
+            "segments": row["segcnt"],
+            "repetitions": row["reps"],
+        },
+    )
 
 
 def _repetitions(mean: FoundPhase, above: Sequence[FoundPhase]) -> list[FoundPhase]:
     """Those that a row of the summary is the mean of, with its settings; none if that is not
     certain."""
-    own = [
-        replace(one, request_bytes=mean.request_bytes, jobs=mean.jobs, engine=mean.engine,
-                options=mean.options, bytes=one.bytes or _unless_ended(mean.bytes, one))
-        for one in above
-        if one.operation == mean.operation and one.request_bytes in (None, mean.request_bytes)
-    ]  # fmt: skip
+    own = []
+    for one in above:
+        if one.operation == mean.operation and one.request_bytes in (None, mean.request_bytes):
+            own.append(
+                replace(
+                    one,
+                    request_bytes=mean.request_bytes,
+                    jobs=mean.jobs,
+                    engine=mean.engine,
+                    options=mean.options,
+                    bytes=one.bytes or _unless_ended(mean.bytes, one),
+                )
+            )
     rates = [one.bandwidth_bytes_per_s or 0.0 for one in own]
     complete = own and len(own) == count(mean.options["repetitions"])
     rate = mean.bandwidth_bytes_per_s or 0.0
-    return own if complete and _same_rate(sum(rates) / len(own), rate) else []
+    if complete and _same_rate(sum(rates) / len(own), rate):
+        return own
+    return []
 
 
 def _unless_ended(planned: int | None, phase: FoundPhase) -> int | None:
@@ -394,20 +449,35 @@ def _unless_ended(planned: int | None, phase: FoundPhase) -> int | None:
 
 
 _FACTORS = (
-    "access", "type", "ordering inter file", "ordering inter-file", "blocksize", "segments",
-    "segmentcount", "aggregate filesize", "clients", "tasks", "nodes",
-)  # fmt: skip
+    "access",
+    "type",
+    "ordering inter file",
+    "ordering inter-file",
+    "blocksize",
+    "segments",
+    "segmentcount",
+    "aggregate filesize",
+    "clients",
+    "tasks",
+    "nodes",
+)
 
 
 def _options(settings: Mapping[str, str], part: str) -> dict[str, str]:
     """The settings that make another experiment, and the command line with all others."""
-    found = {name: settings[name] for name in _FACTORS if name in settings}
+    found = {}
+    for name in _FACTORS:
+        if name in settings:
+            found[name] = settings[name]
     command = re.search(r"^Command line(?: used)?\s{0,99}:\s{0,99}\S{1,999}(.*)$", part, re.M)
     return found | ({"command": command[1].strip()[:500]} if command else {})
 
 
 def _first(settings: Mapping[str, str], *names: str) -> str | None:
-    return next((settings[name] for name in names if name in settings), None)
+    for name in names:
+        if name in settings:
+            return settings[name]
+    return None
 
 
 def _kib(text: str | None) -> int | None:
@@ -432,11 +502,15 @@ def _pattern(settings: Mapping[str, str]) -> str | None:
         return "sequential"
     if segments is None:
         # Old IOR does not print a single segment; a block of several transfers is in sequence.
-        return None if block == transfer else "sequential"
+        if block == transfer:
+            return None
+        return "sequential"
     # With one task there is no other whose segments are between its own.
     is_alone = _jobs(settings) == 1
     is_strided = (count(segments) or 1) > 1 and block == transfer and not is_alone
-    return "strided" if is_strided else "sequential"
+    if is_strided:
+        return "strided"
+    return "sequential"
 
 
 def _direct(settings: Mapping[str, str], part: str) -> bool | None:
@@ -453,16 +527,22 @@ def read_json(text: str) -> Iterator[FoundReport]:
         for test in body["tests"]:
             options = {str(k).lower(): str(v) for k, v in test.get("Options", {}).items()}
             options |= {str(k).lower(): str(v) for k, v in test.get("Parameters", {}).items()}
-            rows = [row for group in test["Results"] for row in
-                    (group if isinstance(group, list) else [group])]  # fmt: skip
+            rows = [
+                row
+                for group in test["Results"]
+                for row in (group if isinstance(group, list) else [group])
+            ]
             phases = tuple(
-                _json_phase(row, options, str(place), str(body.get("Command line", "")))
-                for place, row in enumerate(rows)
+                _json_phase(row, options, str(index), str(body.get("Command line", "")))
+                for index, row in enumerate(rows)
                 if row.get("access") in ("read", "write")
-            )  # fmt: skip
+            )
             host = str(body.get("Machine", "")).split(" ")
-            yield FoundReport(phases, str(body.get("Version", "")).removeprefix("IOR-") or None,
-                              host[1] if len(host) > 1 else None)  # fmt: skip
+            yield FoundReport(
+                phases,
+                str(body.get("Version", "")).removeprefix("IOR-") or None,
+                host[1] if len(host) > 1 else None,
+            )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise none_found("IOR", f"the JSON is damaged or cut off: {error!r:.120}") from error
 
@@ -475,12 +555,15 @@ def _json_phase(
     row: Mapping[str, Any], options: Mapping[str, str], place: str, command: str
 ) -> FoundPhase:
     rate = figure(row["bwMiB"]) * MIB
-    total = figure(row["totalTime"]) if "totalTime" in row else None
+    total = None
+    if "totalTime" in row:
+        total = figure(row["totalTime"])
     return FoundPhase(
         name=row["access"],
         operation=row["access"],
-        access_pattern="random" if options.get("randomoffset", "0") not in ("0", "false") else
-        _pattern({"ordering in a file": "sequential", **options}),
+        access_pattern="random"
+        if options.get("randomoffset", "0") not in ("0", "false")
+        else _pattern({"ordering in a file": "sequential", **options}),
         group=str(row.get("iteration", row.get("iter", place))),
         request_bytes=_kib(row.get("xferKiB")),
         direct=_direct(
@@ -495,7 +578,7 @@ def _json_phase(
         runtime_s=total,
         metrics=_metrics(row, _JSON_TIMES),
         options={k: v for k, v in options.items() if k not in _VOLATILE},
-    )  # fmt: skip
+    )
 
 
 def _moved(options: Mapping[str, str]) -> int | None:

@@ -51,7 +51,9 @@ def parse(capture: Capture) -> ToolResult:
 def _parse_text(text: str, source: str, capture: Capture) -> ToolResult:
     reports = list(report.read_text(text))
     summaries = {row["Operation"]: row for row in report.summary(text)[0]}
-    phases = [phase for each in reports for phase in each.phases]
+    phases: list[FoundPhase] = []
+    for each in reports:
+        phases.extend(each.phases)
     if not reports or not {phase.name for phase in phases} <= set(summaries):
         raise ToolOutputError(f"{source}: cut off before IOR's summary")
     ends = report.ends_of_rows(text)
@@ -99,8 +101,13 @@ def _result(
 def _flush(head: str) -> str | None:
     """The flush in IOR's command line."""
     command = _COMMAND.search(head)
-    arguments = command[1].split() if command else []
-    return next((_FLUSHES[argument] for argument in arguments if argument in _FLUSHES), None)
+    arguments: list[str] = []
+    if command:
+        arguments = command[1].split()
+    for argument in arguments:
+        if argument in _FLUSHES:
+            return _FLUSHES[argument]
+    return None
 
 
 def _warnings(text: str) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from eeio_parsers.found import (
     FoundPhase,
     FoundReport,
     figure,
+    first_group,
     none_found,
 )
 from eeio_parsers.iozone import table
@@ -23,16 +24,20 @@ _TABLE = re.compile(
 )
 _PART = re.compile(
     rf"{_TABLE.pattern}"
-    r"|^[ \t]{0,99}Children see throughput for[ \t]{1,99}\d{1,9}[ \t]{1,99}initial writers", re.M
-)  # fmt: skip
+    r"|^[ \t]{0,99}Children see throughput for[ \t]{1,99}\d{1,9}[ \t]{1,99}initial writers",
+    re.M,
+)
 _TESTS = re.compile(r"\A(?=[\s\S]*?^[ \t]{0,99}Children see throughput for)", re.M)
 TEXT = re.compile(
     f"{_BEGIN.pattern}|{_PART.pattern}|^[ \\t]{{0,99}}Children see throughput for[ \\t]",
     re.M,
 )
-_CHILDREN = re.compile(r"^\s{0,99}Children see throughput for\s{1,99}(\d{1,20})\s{1,99}"
-                       r"([\w -]{1,80}?)[ \t]{0,99}=\s{0,99}([\d.]{1,30}) "
-                       r"[kK]B(?:ytes)?/sec", re.M)  # fmt: skip
+_CHILDREN = re.compile(
+    r"^\s{0,99}Children see throughput for\s{1,99}(\d{1,20})\s{1,99}"
+    r"([\w -]{1,80}?)[ \t]{0,99}=\s{0,99}([\d.]{1,30}) "
+    r"[kK]B(?:ytes)?/sec",
+    re.M,
+)
 
 
 def read_text(text: str) -> Iterator[FoundReport]:
@@ -40,13 +45,16 @@ def read_text(text: str) -> Iterator[FoundReport]:
     for part, begin in _parts(text):
         version = re.search(r"Version \$?Revision: ([\d.]{1,30})", part)
         command = re.search(r"^\s{0,99}Command line used: \S{1,999}(.*)$", part, re.M)
-        words = command[1].split() if command else []
+        words: list[str] = []
+        if command:
+            words = command[1].split()
         direct = _is_direct(part, words)
-        options = {"command": command[1].strip()[:500]} if command else {}
-        phases = [
-            replace(phase, options={**options, **phase.options})
-            for phase in (*_table(part, direct, words), *_children(part, direct))
-        ]
+        options = {}
+        if command:
+            options = {"command": command[1].strip()[:500]}
+        phases = []
+        for phase in (*_table(part, direct, words), *_children(part, direct)):
+            phases.append(replace(phase, options={**options, **phase.options}))
         unit = re.search(r"Output is in ([^\n]{1,80})", part)
         if unit is not None and not unit[1].lower().startswith("kbytes/sec"):
             raise none_found(
@@ -57,7 +65,7 @@ def read_text(text: str) -> Iterator[FoundReport]:
         last = part.rpartition("\n")[2]
         if "iozone test complete" not in part and re.search(r"^[\d\s]+$|Children", last):
             raise none_found("IOzone", "cut off in its last line")
-        yield FoundReport(tuple(phases), version[1] if version else None, begins_at=begin)
+        yield FoundReport(tuple(phases), first_group(version), begins_at=begin)
 
 
 def _is_direct(part: str, command: Sequence[str]) -> bool | None:
@@ -66,19 +74,24 @@ def _is_direct(part: str, command: Sequence[str]) -> bool | None:
     is_enabled = "O_DIRECT feature enabled" in part
     if "-I" in command and not is_enabled:
         raise none_found("IOzone", "-I in its command line, but no line `O_DIRECT feature enabled`")
-    return is_enabled if is_enabled or command else None
+    if is_enabled or command:
+        return is_enabled
+    return None
 
 
 _SETTINGS = re.compile(
     r"^[ \t]{0,99}(?:Run began: |O_DIRECT feature enabled|Auto Mode$|File size set to \d"
-    r"|Record Size \d|Command line used: )", re.M
-)  # fmt: skip
+    r"|Record Size \d|Command line used: )",
+    re.M,
+)
 
 
 def _parts(text: str) -> Iterator[tuple[str, int]]:
     """Each report: from its banner, or from a table that is not the first one below a banner."""
     if not _BEGIN.search(text):
-        begin = _PART if _PART.search(text) else _TESTS
+        begin = _TESTS
+        if _PART.search(text):
+            begin = _PART
         marks = list(re.finditer(rf"(?P<banner>(?!))|{begin.pattern}", text, re.M))
     else:
         marks = list(re.finditer(f"(?P<banner>{_BEGIN.pattern})|{_TABLE.pattern}", text, re.M))
@@ -87,7 +100,9 @@ def _parts(text: str) -> Iterator[tuple[str, int]]:
     for mark in marks:
         if mark["banner"] or has_table:
             # IOzone prints its settings above its table.
-            above = None if mark["banner"] else _SETTINGS.search(text, last, mark.start())
+            above = None
+            if not mark["banner"]:
+                above = _SETTINGS.search(text, last, mark.start())
             places.append(above.start() if above else mark.start())
         has_table, last = not mark["banner"], mark.end()
     ends = [*places[1:], len(text)]
@@ -118,11 +133,13 @@ def _table(part: str, direct: bool | None, command: Sequence[str]) -> Iterator[F
 
 
 def _size(part: str, name: str) -> int | None:
-    found = re.search(name + r" (\d{1,20}) ([kK]B|MB)", part)
-    if found is None:
+    match = re.search(name + r" (\d{1,20}) ([kK]B|MB)", part)
+    if match is None:
         return None
-    unit = MIB if found[2] == "MB" else KIB
-    return int(found[1]) * unit
+    unit = KIB
+    if match[2] == "MB":
+        unit = MIB
+    return int(match[1]) * unit
 
 
 def _children(part: str, direct: bool | None) -> Iterator[FoundPhase]:

@@ -181,8 +181,11 @@ def _placed(tests: Sequence[_Result], last_s: float | None) -> tuple[PhaseResult
         duration_s = result.bytes_moved / result.rate_bytes_per_s
         ends = [s for s in (result.arrived_s, next_start_s) if s is not None]
         end_s = min(ends, default=None)
-        start_s = None if end_s is None else max(end_s - duration_s, 0.0)
-        next_start_s = start_s if start_s is not None else next_start_s
+        start_s = None
+        if end_s is not None:
+            start_s = max(end_s - duration_s, 0.0)
+        if start_s is not None:
+            next_start_s = start_s
         if result.unplaced is not None:
             # The distance to the test before is not known either.
             start_s = end_s = next_start_s = None

@@ -61,9 +61,20 @@ GROUPS = {
 }
 """How a throughput test names its processes."""
 _WORDS = (
-    "write", "rewrite", "read", "reread", "read", "write", "read", "rewrite", "read", "fwrite",
-    "frewrite", "fread", "freread",
-)  # fmt: skip
+    "write",
+    "rewrite",
+    "read",
+    "reread",
+    "read",
+    "write",
+    "read",
+    "rewrite",
+    "read",
+    "fwrite",
+    "frewrite",
+    "fread",
+    "freread",
+)
 """The lower line of a table's header, behind the sizes."""
 _WIDER = {119: 0, 132: 1}
 """Where the header ends, behind `reclen` -> how much wider a figure is than a blank: IOzone 3.489
@@ -153,4 +164,6 @@ def _columns(head: re.Match[str], ends: Sequence[int]) -> list[int] | None:
             numbers.append(number)
         else:
             position += test.width
-    return None if left else numbers
+    if left:
+        return None
+    return numbers

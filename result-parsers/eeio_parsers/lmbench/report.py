@@ -8,6 +8,7 @@ from eeio_parsers.found import (
     FoundPhase,
     FoundReport,
     figure,
+    first_group,
     none_found,
 )
 from eeio_parsers.rules import FoundFile, Rules
@@ -22,29 +23,51 @@ def read_text(text: str) -> Iterator[FoundReport]:
     phases: list[FoundPhase] = []
     written = re.search(r"^File \S{1,300} write bandwidth:\s{0,99}([\d.]{1,30}) KB/sec", text, re.M)
     if written:
-        phases.append(FoundPhase(
-            name="write bandwidth", operation="write", access_pattern="sequential",
-            bandwidth_bytes_per_s=figure(written[1]) * 1000,
-        ))  # fmt: skip
+        phases.append(
+            FoundPhase(
+                name="write bandwidth",
+                operation="write",
+                access_pattern="sequential",
+                bandwidth_bytes_per_s=figure(written[1]) * 1000,
+            )
+        )
     tables = r'^"([^"\n]*(?:read|Mmap|open2close)[^"\n]*)\n((?:[\d.]{1,30} [\d.]{1,30}\n)+)'
     for title, rows in re.findall(tables, text, re.M):
-        for place, (megabytes, rate) in enumerate(re.findall(r"([\d.]{1,30}) ([\d.]{1,30})", rows)):
+        for index, (megabytes, rate) in enumerate(re.findall(r"([\d.]{1,30}) ([\d.]{1,30})", rows)):
             # Sizes above 1 MB have two decimals: they are powers of 2, or not known.
             moved: int | None = round(figure(megabytes) * 1e6)
             if "." in megabytes and len(megabytes.partition(".")[2]) < 6:
-                moved = next((n for n in map((1).__lshift__, range(20, 50))
-                              if f"{n / 1e6:.2f}" == megabytes), None)  # fmt: skip
-            phases.append(FoundPhase(
-                name=title.strip(), operation="read", access_pattern="sequential",
-                group=str(place), bytes=moved, bandwidth_bytes_per_s=figure(rate) * 1e6,
-                options={"size": f"{megabytes} MB"},
-            ))  # fmt: skip
+                moved = next(
+                    (
+                        n
+                        for n in map((1).__lshift__, range(20, 50))
+                        if f"{n / 1e6:.2f}" == megabytes
+                    ),
+                    None,
+                )
+            phases.append(
+                FoundPhase(
+                    name=title.strip(),
+                    operation="read",
+                    access_pattern="sequential",
+                    group=str(index),
+                    bytes=moved,
+                    bandwidth_bytes_per_s=figure(rate) * 1e6,
+                    options={"size": f"{megabytes} MB"},
+                )
+            )
     if not phases:
         raise none_found("lmbench", "no bandwidth of files in it; its other figures are no I/O")
-    version = re.match(r"\[lmbench([\d.]{1,30})", head[0]) if head else None
-    names = head[1].split() if head else []
-    host = names[1] if len(names) > 1 else None
-    yield FoundReport(tuple(phases), version[1] if version else None, host)
+    version = None
+    if head:
+        version = re.match(r"\[lmbench([\d.]{1,30})", head[0])
+    names: list[str] = []
+    if head:
+        names = head[1].split()
+    host = None
+    if len(names) > 1:
+        host = names[1]
+    yield FoundReport(tuple(phases), first_group(version), host)
 
 
 SUMMARY = re.compile(r"^\s{0,99}L M B E N C H\s{1,9}(\d) ?\. ?(\d)\s{1,9}S U M M A R Y", re.M)
@@ -59,7 +82,9 @@ def read_summary(text: str) -> Iterator[FoundReport]:
     """The tables that `make see` prints: for each host, the bandwidth of files that were read
     again. MB is 10^6, and K 1000 of them. They are rounded, without the size of the file."""
     found = False
-    version = ".".join(head.groups()) if (head := SUMMARY.search(text)) else None
+    version = None
+    if head := SUMMARY.search(text):
+        version = ".".join(head.groups())
     for dashes, rows in _BANDWIDTHS.findall(text):
         ends = [m.end() for m in re.finditer(r"-+", dashes)]
         for row in rows.splitlines():
@@ -72,10 +97,14 @@ def read_summary(text: str) -> Iterator[FoundReport]:
                 # A figure that reaches beyond its column has others' digits, or lacks its own.
                 if rate is None or row[begin : begin + 1].strip() or row[end : end + 1].strip():
                     continue
-                phases.append(FoundPhase(
-                    name=name, operation="read", access_pattern="sequential",
-                    bandwidth_bytes_per_s=figure(rate[1]) * (1e9 if rate[2] else 1e6),
-                ))  # fmt: skip
+                phases.append(
+                    FoundPhase(
+                        name=name,
+                        operation="read",
+                        access_pattern="sequential",
+                        bandwidth_bytes_per_s=figure(rate[1]) * (1e9 if rate[2] else 1e6),
+                    )
+                )
             if phases:
                 found = True
                 yield FoundReport(tuple(phases), version, row[: ends[0] + wider].strip() or None)

@@ -36,7 +36,9 @@ def parse(capture: Capture) -> ToolResult:
     for command, output in commands[:-1]:
         program, *arguments = command.split() or [""]
         read = _READERS.get(program)
-        values = read(output, arguments) if read and arguments else []
+        values = []
+        if read and arguments:
+            values = read(output, arguments)
         if not values:
             printed = " ".join(output.split())[:80] or "nothing"
             notes.append(f"lmbench: {command}: no figure, it said {printed!r}")
@@ -48,9 +50,13 @@ def parse(capture: Capture) -> ToolResult:
 
 # Name of a system call in lmbench's summary -> the last word of `lat_syscall`.
 _SIMPLE = {
-    "syscall": "null", "read": "read", "write": "write", "stat": "stat", "fstat": "fstat",
+    "syscall": "null",
+    "read": "read",
+    "write": "write",
+    "stat": "stat",
+    "fstat": "fstat",
     "open/close": "open",
-}  # fmt: skip
+}
 
 
 def parse_results(text: str, source: str = "lmbench's results") -> ToolResult:
@@ -103,7 +109,9 @@ def _bw_mem(output: str, arguments: list[str]) -> list[ContextValue]:
 def _lat_mem_rd(output: str, arguments: list[str]) -> list[ContextValue]:
     """The first and the last block: the innermost cache's latency and the memory's."""
     rows = re.findall(rf"^{_NUMBER} {_NUMBER}$", output, re.M)
-    wanted = re.fullmatch(_NUMBER, arguments[-2]) if len(arguments) > 1 else None
+    wanted = None
+    if len(arguments) > 1:
+        wanted = re.fullmatch(_NUMBER, arguments[-2])
     if not rows or wanted is None or float(rows[-1][0]) != float(wanted[1]):
         return []
     wanted_mib = float(wanted[1])

@@ -6,7 +6,16 @@ from dataclasses import replace
 
 from eeio.errors import ToolOutputError
 from eeio_parsers.format import Format
-from eeio_parsers.found import FoundPhase, FoundReport, complete, count, figure, none_found, parts
+from eeio_parsers.found import (
+    FoundPhase,
+    FoundReport,
+    complete,
+    count,
+    figure,
+    first_group,
+    none_found,
+    parts,
+)
 from eeio_parsers.rules import Rules
 
 _LAUNCHED = r"mdtest-(\S{1,300}) was launched"
@@ -40,7 +49,9 @@ def read_text(text: str) -> Iterator[FoundReport]:
     """The mean rate of each operation over the iterations; 0 is one that was not requested. Notes
     may contain a summary alone, without the settings. Raises ToolOutputError."""
     launched = _BEGIN.search(text)
-    above = text if launched is None else text[: launched.start()]
+    above = text
+    if launched is not None:
+        above = text[: launched.start()]
     found, lost = list[FoundReport](), list[ToolOutputError]()
     for part, begin in (*parts(above, _TABLE), *parts(text, _BEGIN)):
         try:
@@ -63,7 +74,9 @@ def _run(part: str) -> FoundReport:
     launch, command = _LAUNCH.search(part), _COMMAND.search(part)
     started = _started(part)
     # Without the first lines no setting is known, so that nothing is a repetition.
-    options = {"iterations": table["iterations"]} if launch else {}
+    options = {}
+    if launch:
+        options = {"iterations": table["iterations"]}
     if launch and command:
         options["command"] = command[1].strip()[:500]
     phases = tuple(
@@ -83,12 +96,14 @@ def _run(part: str) -> FoundReport:
     )
     if not phases:
         raise none_found("mdtest", "no operation has a rate")
-    return FoundReport(phases, launch[1] if launch else None)
+    return FoundReport(phases, first_group(launch))
 
 
 def _started(part: str) -> str | None:
     date = _STARTED.search(part)
-    return f"{date[3]}-{date[1]}-{date[2]}T{date[4]}" if date else None
+    if date:
+        return f"{date[3]}-{date[1]}-{date[2]}T{date[4]}"
+    return None
 
 
 def _means(rows: str) -> dict[str, float]:

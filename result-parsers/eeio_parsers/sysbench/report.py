@@ -10,6 +10,7 @@ from eeio_parsers.found import (
     FoundPhase,
     FoundReport,
     figure,
+    first_group,
     none_found,
     size,
 )
@@ -49,7 +50,7 @@ def read_text(text: str) -> Iterator[FoundReport]:
         part = text[start:end]
         if phases := tuple(_phases(part)):
             version = TEXT.match(part)
-            reports.append(FoundReport(phases, version[1] if version else None))
+            reports.append(FoundReport(phases, first_group(version)))
             places.append(start)
         elif "Extra file open flags" in part and "Threads started" in part:
             cut_off += 1
@@ -75,12 +76,16 @@ def _runs(text: str) -> Iterator[tuple[int, int]]:
 
 def _first(pattern: str, part: str) -> str | None:
     match = re.search(pattern, part, re.M)
-    return match[1] if match else None
+    if match:
+        return match[1]
+    return None
 
 
 def _phases(part: str) -> Iterator[FoundPhase]:
     total = _first(r"total time:\s{1,99}([\d.]{1,30})s", part)
-    seconds = figure(total) if total else None
+    seconds = None
+    if total:
+        seconds = figure(total)
     mode = re.search(r"^Doing (\w{1,80}) (.*) test", part, re.M)
     flags = _first(r"^Extra file open flags: (\S{1,80})\s{0,9}$", part)
     threads = _first(r"^Number of threads: (\d{1,20})", part)
@@ -109,7 +114,9 @@ def _phases(part: str) -> Iterator[FoundPhase]:
 
 
 def _pattern(mode: str) -> str:
-    return "random" if "random" in mode else "sequential"
+    if "random" in mode:
+        return "random"
+    return "sequential"
 
 
 def _rates(
@@ -121,7 +128,9 @@ def _rates(
         return figure(both[2]) * MIB, figure(both[1]), None
     past = {"read": "read", "write": "written"}[operation]
     iops = _first(rf"^\s{{1,99}}{operation}s/s:\s{{1,99}}([\d.]{{1,30}})", part)
-    per_s = figure(iops) if iops else None
+    per_s = None
+    if iops:
+        per_s = figure(iops)
     if rate := _first(rf"^\s{{1,99}}{past}, MiB/s:\s{{1,99}}([\d.]{{1,30}})", part):
         return figure(rate) * MIB, per_s, None
     moved = size(_first(rf"\b{past.title()} ([\d.]{{1,30}}\w{{1,80}})", part) or "")
@@ -131,7 +140,9 @@ def _rates(
 def _counted(part: str, operation: str, seconds: float | None) -> float | None:
     """Requests/s from their count."""
     done = re.search(r"(?P<read>\d{1,20}) reads?, (?P<write>\d{1,20}) writes?", part, re.I)
-    return int(done[operation]) / seconds if done and seconds else None
+    if done and seconds:
+        return int(done[operation]) / seconds
+    return None
 
 
 RULES = {"sysbench": Rules()}

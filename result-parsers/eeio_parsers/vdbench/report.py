@@ -13,6 +13,7 @@ from eeio_parsers.found import (
     FoundPhase,
     FoundReport,
     figure,
+    first_group,
     none_found,
     number,
 )
@@ -60,14 +61,17 @@ def _phase(
     loops = rest.partition("For loops:")[2].strip()
     return FoundPhase(
         error=None if iops or rate else "vdbench counted no I/O in it",
-        name=name, operation={100.0: "read", 0.0: "write"}.get(round(reads, 6), "mixed"),
-        group=str(place), request_bytes=round(request) or None,
-        bandwidth_bytes_per_s=rate * MIB, iops=iops,
+        name=name,
+        operation={100.0: "read", 0.0: "write"}.get(round(reads, 6), "mixed"),
+        group=str(place),
+        request_bytes=round(request) or None,
+        bandwidth_bytes_per_s=rate * MIB,
+        iops=iops,
         options={"read_share": f"{reads:g} %"}
         | ({"for loops": loops} if loops not in ("", "None") else {}),
         started_utc=started,
         time_source=None if started is None else "vdbench's local time, zone not reported",
-    )  # fmt: skip
+    )
 
 
 def read_text(text: str) -> Iterator[FoundReport]:
@@ -84,14 +88,16 @@ def read_text(text: str) -> Iterator[FoundReport]:
             date, header = date or line["date"], line["header"]
         elif date and time and started is None:
             started = _start(date, time, line["end"], rest)
-        rates = _rates(line["row"], header) if line["row"] else None
+        rates = None
+        if line["row"]:
+            rates = _rates(line["row"], header)
         if rates is not None:
             # Without the line of its start, nothing shows that another run is a repetition.
             index = len(phases)
             phases.append(_phase(name or f"run {index}", index, rates, rest, started))
     if not phases:
         raise none_found("vdbench", "no line `avg_`: it was ended before its first run was done")
-    yield FoundReport(tuple(phases), version[1] if version else None)
+    yield FoundReport(tuple(phases), first_group(version))
 
 
 _Rates = tuple[float, float, float, float]
@@ -100,7 +106,7 @@ _Rates = tuple[float, float, float, float]
 
 def _rates(row: str, header: str | None) -> _Rates | None:
     """None for a row of another form."""
-    cells = [number(cell) for cell in row.split()]
+    cells = list(map(number, row.split()))
     of_files = (header or "").startswith(".") or (header is None and len(cells) > 14)
     if len(cells) < 4 or None in cells[: 13 if of_files else 4]:
         return None
@@ -110,7 +116,9 @@ def _rates(row: str, header: str | None) -> _Rates | None:
     reads, writes = known[5], known[7]
     share = known[4]
     if not writes or not reads:
-        share = 0.0 if writes else 100.0
+        share = 100.0
+        if writes:
+            share = 0.0
     return known[0], known[11], known[12], share
 
 
@@ -153,7 +161,9 @@ def _flatfile(rows: Sequence[Mapping[str, str]]) -> FoundReport:
         reads = number(row.get("read%"))
         if reads is None:
             read, write = (figure(row[f"{kind}_rate"]) for kind in ("read", "write"))
-            reads = 100 * read / (read + write) if read + write else 100.0
+            reads = 100.0
+            if read + write:
+                reads = 100 * read / (read + write)
         request = number(row.get("bytes/io")) or number(row.get("xfersize")) or 0.0
         rates = (figure(row["rate"]), figure(row["mb/sec"]), request, reads)
         loops = " ".join(f"{key}={row[key]}" for key in ("reqrate", "threads") if key in row)
@@ -203,9 +213,11 @@ def _reject_parts(files: Sequence[FoundFile]) -> None:
     parts = [file for file in files if file.tool == "vdbench" and file.reports]
     parts.sort(
         key=lambda file: (
-            file.form == "flatfile", -_total_rate(file), file.path.name != "summary.html",
+            file.form == "flatfile",
+            -_total_rate(file),
+            file.path.name != "summary.html",
         )
-    )  # fmt: skip
+    )
     for file in parts:
         kept, of_file = complete.setdefault(file.path.parent, []), _runs(file)
         other = next((runs for runs in kept if runs.contains(of_file)), None)

@@ -92,7 +92,8 @@ def _characterize(campaign: Campaign, rules: Rules) -> list[Row]:
         if experiment.level not in LEVELS:
             continue
         of_experiment = repetitions.get(experiment.id, [])
-        rows += [_phase_row(of_phase, judgement) for of_phase in of_experiment]
+        for of_phase in of_experiment:
+            rows.append(_phase_row(of_phase, judgement))
         if not of_experiment:
             rows.append(_row_without_phase(campaign, experiment, runs.get(experiment.id, [])))
     for left_out in campaign.design.not_measured:
@@ -101,8 +102,10 @@ def _characterize(campaign: Campaign, rules: Rules) -> list[Row]:
             rows.append(_missing_row(campaign, experiment.level, experiment, left_out.reason))
     for level in LEVELS:
         if not any(row.level == level for row in rows):
-            why = _NO_RESULT if campaign.design.suite == IMPORTED else _NO_PROFILE
-            rows.append(_missing_row(campaign, level, None, why))
+            reason = _NO_PROFILE
+            if campaign.design.suite == IMPORTED:
+                reason = _NO_RESULT
+            rows.append(_missing_row(campaign, level, None, reason))
     return sorted(rows, key=_sort_key)
 
 
@@ -131,14 +134,15 @@ def power_during(campaign: Campaign) -> dict[tuple[str, str, str], float]:
 
 
 def _power_during(campaign: Campaign) -> tuple[tuple[Key, float], ...]:
-    found: dict[tuple[str, str, str], list[float]] = {}
+    powers_w: dict[tuple[str, str, str], list[float]] = {}
     for run in campaign.runs:
-        for phase in () if run.validity else run.phases:
-            for reading in () if phase.validity else energy_of(phase):
+        for phase in run.phases:
+            if run.validity or phase.validity:
+                continue
+            for reading in energy_of(phase):
                 if reading.valid and reading.power_w is not None:
-                    key = reading.key
-                    found.setdefault(key, []).append(reading.power_w)
-    return tuple((key, statistics.fmean(values)) for key, values in found.items())
+                    powers_w.setdefault(reading.key, []).append(reading.power_w)
+    return tuple((key, statistics.fmean(values)) for key, values in powers_w.items())
 
 
 def _sort_key(row: Row) -> tuple[Any, ...]:
@@ -160,7 +164,9 @@ def _sort_key(row: Row) -> tuple[Any, ...]:
 def _row_without_phase(campaign: Campaign, experiment: Experiment, runs: Sequence[Run]) -> Row:
     """Of an experiment that did not run, or whose runs reported no I/O."""
     reasons = tuple(dict.fromkeys(reason for run in runs for reason in run.validity))
-    why = reasons[0] if reasons else "the tool reported no I/O"
+    why = "the tool reported no I/O"
+    if reasons:
+        why = reasons[0]
     if not runs:
         why = "the campaign ended before this experiment ran; `eeio resume` continues it"
     row = _missing_row(campaign, experiment.level, experiment, why)
@@ -172,24 +178,35 @@ def _missing_row(
     campaign: Campaign, level: Level, experiment: Experiment | None, reason: str
 ) -> Row:
     why = f"not measured: {reason}"
-    return Row(
+    row = Row(
         campaign=campaign.name,
         preset=campaign.preset,
         level=level,
         experiment=experiment,
         phase=None,
-        operation=experiment.operation if experiment else None,
-        spatiality=experiment.spatiality if experiment else None,
-        request_size_bytes=experiment.request_size_bytes if experiment else None,
-        cache=experiment.cache if experiment else CacheLayers(),
+        operation=None,
+        spatiality=None,
+        request_size_bytes=None,
+        cache=CacheLayers(),
         n=0,
         invalid_runs=0,
         figures=_none(why),
-        flush=flush_of(experiment, experiment.operation) if experiment else None,
+        flush=None,
         spatiality_seen=Missing(why),
         journal=Missing(why),
-        details=campaign.details[experiment.id] if experiment else (),
+        details=(),
         drive=_drive(campaign),
+    )
+    if experiment is None:
+        return row
+    return replace(
+        row,
+        operation=experiment.operation,
+        spatiality=experiment.spatiality,
+        request_size_bytes=experiment.request_size_bytes,
+        cache=experiment.cache,
+        flush=flush_of(experiment, experiment.operation),
+        details=campaign.details[experiment.id],
     )
 
 
@@ -197,10 +214,9 @@ def _phase_row(repetitions: Repetitions, judgement: Judgement) -> Row:
     campaign, experiment = repetitions.campaign, repetitions.experiment
     observations, runs, first = repetitions.observations, repetitions.runs, repetitions.first
     remarks = _remarks(runs) | _levels(repetitions.bandwidths)
-    sources = [
-        judgement.of(figures, repetitions, remarks.get(MEMORY_CACHE))
-        for figures in domain_figures(observations, campaign, judgement.rules.busy)
-    ]
+    sources = []
+    for figures in domain_figures(observations, campaign, judgement.rules.busy):
+        sources.append(judgement.of(figures, repetitions, remarks.get(MEMORY_CACHE)))
     measured = tuple(figures for figures in sources if figures.energy_kind != "modelled")
     phases = [observation.phase for observation in observations]
     return Row(
@@ -242,8 +258,10 @@ def _figures(repetitions: Repetitions, measured: Sequence[DomainFigures]) -> dic
     if repetitions.partly is not None:
         figures["bandwidth_bytes_per_s"] = Missing(repetitions.partly)
     if main_figures(measured, repetitions.experiment.cost_domains) is None:
-        why = _why_no_energy(repetitions, measured)
-        unread = [replace(observation, why_not_read=Missing(why)) for observation in observations]
+        reason = _why_no_energy(repetitions, measured)
+        unread = [
+            replace(observation, why_not_read=Missing(reason)) for observation in observations
+        ]
         figures |= metrics.summaries(metrics.in_rows(of_domain=True), unread)
     return figures
 
@@ -256,8 +274,10 @@ def _none(why: str) -> dict[str, Figure]:
 def _drive(campaign: Campaign) -> str | Missing:
     if campaign.machine.drive is not None:
         return campaign.machine.drive
-    why = campaign.machine.missing.get("drive_id")
-    return NO_IDENTITY if why is None else Missing(why)
+    reason = campaign.machine.missing.get("drive_id")
+    if reason is None:
+        return NO_IDENTITY
+    return Missing(reason)
 
 
 def _order_seen(phases: Sequence[Phase]) -> str | Missing:
@@ -265,7 +285,9 @@ def _order_seen(phases: Sequence[Phase]) -> str | Missing:
     if orders:
         return "; ".join(dict.fromkeys(orders))
     reasons = [phase.spatiality_seen_reason for phase in phases if phase.spatiality_seen_reason]
-    return Missing(reasons[0]) if reasons else NOT_OBSERVED
+    if reasons:
+        return Missing(reasons[0])
+    return NOT_OBSERVED
 
 
 def _order_seen_by(phases: Sequence[Phase]) -> str | None:
@@ -312,7 +334,9 @@ def _disk_cache(experiment: Experiment, runs: Sequence[Run]) -> Any:
     if experiment.cache.disk is not None:
         return experiment.cache.disk
     found = {run.disk_cache_found for run in runs}
-    return found.pop() if len(found) == 1 else None
+    if len(found) == 1:
+        return found.pop()
+    return None
 
 
 def _why_no_energy(repetitions: Repetitions, measured: Iterable[DomainFigures]) -> str:
@@ -322,13 +346,15 @@ def _why_no_energy(repetitions: Repetitions, measured: Iterable[DomainFigures]) 
             return figures.reason
     if not observations and repetitions.invalid_reasons:
         return repetitions.invalid_reasons[0]
-    phases = [one.phase for one in observations]
+    phases = [observation.phase for observation in observations]
     if campaign.design.suite == IMPORTED and not any(phase.energy for phase in phases):
         return "the import had no power log of its time (`eeio import --power LOG`)"
     if campaign.idle_reason:
         return campaign.idle_reason
     if any(phase.start_s is None for phase in phases):
         return f"the tool does not report the time of its I/O: {phases[0].window_source}"
-    if any(one.phase.energy and not one.window.energy for one in observations):
+    if any(
+        observation.phase.energy and not observation.window.energy for observation in observations
+    ):
         return NO_DURABLE_POWER
     return "no measured power source was found, only an estimate"

@@ -82,20 +82,30 @@ class DomainFigures:
     def why(self, metric: str) -> str | None:
         """Why a metric is missing; None if it is not."""
         figure = self.figures[metric]
-        return figure.reason if isinstance(figure, Missing) else None
+        if isinstance(figure, Missing):
+            return figure.reason
+        return None
 
     def lacks(self, repetitions: int) -> str | None:
         """Which of a row's repetitions have no power or no J/GB, and why; None if all have them."""
         if self.n < repetitions:
             return f"power of {self.n} of {repetitions} repetitions: {self.reason}"
-        return self.reason if self["energy_j_per_gb"] is not None else None
+        if self["energy_j_per_gb"] is not None:
+            return self.reason
+        return None
 
     def contents(self) -> str | None:
         """The contents of the domain as text; None if its meter does not report them."""
-        parts = [f"includes {', '.join(self.includes)}"] if self.includes else []
-        parts += [f"excludes {', '.join(self.leaves_out)}"] if self.leaves_out else []
-        parts += [f"sensors: {self.rule}"] if self.rule else []
-        return f"{self.power_domain} ({self.meter}): {'; '.join(parts)}" if parts else None
+        parts = []
+        if self.includes:
+            parts = [f"includes {', '.join(self.includes)}"]
+        if self.leaves_out:
+            parts.append(f"excludes {', '.join(self.leaves_out)}")
+        if self.rule:
+            parts.append(f"sensors: {self.rule}")
+        if parts:
+            return f"{self.power_domain} ({self.meter}): {'; '.join(parts)}"
+        return None
 
     def to_json(self) -> dict[str, Any]:
         """An object of the lists `domains` and `estimates` (schemas/report.schema.json)."""
@@ -139,29 +149,39 @@ def domain_figures(
 def _idle_power(reading: EnergyReading) -> Value:
     if reading.valid and reading.power_w is not None:
         return reading.power_w
-    return Missing(f"idle power: {'; '.join(reading.reasons)}") if reading.reasons else NO_BASELINE
+    if reading.reasons:
+        return Missing(f"idle power: {'; '.join(reading.reasons)}")
+    return NO_BASELINE
 
 
 def _figures(key: Key, observations: Sequence[Observation]) -> DomainFigures:
     readings = [each.reading for each in observations if each.reading is not None]
     valid = [reading for reading in readings if reading.valid]
     limits_j = [each.uncertainty_j for each in valid if each.uncertainty_j is not None]
-    costs = [each.j_per_gb for each in observations]
+    rules = dict.fromkeys(reading.rule for reading in readings if reading.rule)
     return DomainFigures(
         *key,
         n=sum(not isinstance(each.power_w, Missing) for each in observations),
         figures=metrics.summaries(metrics.in_rows(of_domain=True), observations),
         energy_uncertainty_j=quartiles(limits_j),
-        efficiency_values=tuple(
-            GB / joules for joules in costs if not isinstance(joules, Missing) and joules > 0
-        ),
+        efficiency_values=_efficiency_values(observations),
         reason=_why_incomplete(observations),
         includes=_agreed([reading.includes for reading in readings]),
         leaves_out=_agreed([reading.leaves_out for reading in readings]),
         leaves_drives_out=any(reading.leaves_drives_out for reading in readings),
         doubts=_doubts(valid),
-        rule="; ".join(dict.fromkeys(r.rule for r in readings if r.rule)) or None,
+        rule="; ".join(rules) or None,
     )
+
+
+def _efficiency_values(observations: Iterable[Observation]) -> tuple[float, ...]:
+    """Bytes per joule of the observations that have a cost."""
+    values = []
+    for observation in observations:
+        joules = observation.j_per_gb
+        if not isinstance(joules, Missing) and joules > 0:
+            values.append(GB / joules)
+    return tuple(values)
 
 
 def _doubts(readings: Iterable[EnergyReading]) -> tuple[str, ...]:
@@ -188,13 +208,15 @@ def _why_incomplete(observations: Sequence[Observation]) -> str | None:
     powered = [each for each in observations if not isinstance(each.power_w, Missing)]
     costed = [each for each in powered if not isinstance(each.j_per_gb, Missing)]
     if costed and len(costed) < len(powered):
-        why = next(each.j_per_gb for each in powered if isinstance(each.j_per_gb, Missing))
-        return f"J/GB of {len(costed)} of {len(powered)} repetitions: {why.reason}"
+        reason = next(each.j_per_gb for each in powered if isinstance(each.j_per_gb, Missing))
+        return f"J/GB of {len(costed)} of {len(powered)} repetitions: {reason.reason}"
     for each in observations:
         if isinstance(each.power_w, Missing):
             return each.power_w.reason
     reasons = [each.why_no_cost.reason for each in observations if each.why_no_cost is not None]
-    return reasons[0] if reasons else None
+    if reasons:
+        return reasons[0]
+    return None
 
 
 def _agreed(reported: Sequence[tuple[str, ...]]) -> tuple[str, ...]:

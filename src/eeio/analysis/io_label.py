@@ -17,7 +17,9 @@ def io_label(operation: str | None, spatiality: str | None, phase: str | None = 
     """`sequential write (rewrite)`, `mixed`, `metadata (create)`: the order of requests, if the
     operation has one, and the operation."""
     text = operation_label(operation, spatiality, phase)
-    return text if spatiality in (None, "none", operation) else f"{spatiality} {text}"
+    if spatiality in (None, "none", operation):
+        return text
+    return f"{spatiality} {text}"
 
 
 def sized(label: str, request_size_bytes: int | None, separator: str = " ") -> str:
@@ -29,4 +31,6 @@ def sized(label: str, request_size_bytes: int | None, separator: str = " ") -> s
 
 def load_of(arguments: Mapping[str, str]) -> str | None:
     """`load 50 %`: the step of a load curve."""
-    return f"load {arguments['load']} %" if "load" in arguments else None
+    if "load" in arguments:
+        return f"load {arguments['load']} %"
+    return None

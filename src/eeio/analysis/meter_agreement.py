@@ -75,33 +75,40 @@ def agreement(campaign: Campaign) -> Agreement:
 def _agreement(campaign: Campaign) -> Agreement:
     known: dict[Key, Key] = {}
     windows = [_by_key(readings, known) for readings in _windows(campaign)]
-    keys = list(known)
-    found: dict[str, tuple[Key, ...]] = {}
-    of_key = {key: [window for window in windows if key in window] for key in keys}
-    means = {key: _mean(key, of_key[key]) for key in keys}
-    # The pairs first: of three that contradict each other, two may suffice.
+    of_key = {key: [window for window in windows if key in window] for key in known}
+    means = {key: _mean(key, of_key[key]) for key in known}
+
+    def mean_over(key: Key, shared: Sequence[Mapping[Key, EnergyReading]]) -> Mean:
+        if len(of_key[key]) > len(shared):
+            return _mean(key, shared)
+        return means[key]
+
+    messages: dict[str, tuple[Key, ...]] = {}
+    for group in _groups(list(known)):
+        shared = [window for window in windows if window.keys() >= set(group)]
+        if len(shared) < LEAST_WINDOWS or (len(group) > 2 and messages):
+            continue
+        for readings, message in contradictions([mean_over(key, shared) for key in group]):
+            text = f"over {len(shared)} windows of the campaign: {message}"
+            messages.setdefault(text, tuple(mean.key for mean in readings))
+    contradicting = tuple((keys, message) for message, keys in messages.items())
+    return Agreement(tuple(means.values()), contradicting)
+
+
+def _groups(keys: Sequence[Key]) -> list[Sequence[Key]]:
+    """The pairs first: of three that contradict each other, two may suffice."""
     groups: list[Sequence[Key]] = list(combinations(keys, 2))
     if len(keys) > 2:
         groups.append(keys)
-    for group in groups:
-        shared = [window for window in windows if window.keys() >= set(group)]
-        if len(shared) < LEAST_WINDOWS or (len(group) > 2 and found):
-            continue
-        means_of_shared = {
-            key: _mean(key, shared) for key in group if len(of_key[key]) > len(shared)
-        }
-        compared = [means_of_shared.get(key, means[key]) for key in group]
-        for readings, message in contradictions(compared):
-            text = f"over {len(shared)} windows of the campaign: {message}"
-            found.setdefault(text, tuple(mean.key for mean in readings))
-    return Agreement(tuple(means.values()), tuple((of, message) for message, of in found.items()))
+    return groups
 
 
 def _windows(campaign: Campaign) -> Iterable[Iterable[EnergyReading]]:
     yield campaign.idle
     for run in campaign.runs:
-        for phase in () if run.validity else run.phases:
-            yield () if phase.validity else energy_of(phase)
+        if not run.validity:
+            for phase in run.phases:
+                yield () if phase.validity else energy_of(phase)
 
 
 def _by_key(readings: Iterable[EnergyReading], known: dict[Key, Key]) -> dict[Key, EnergyReading]:

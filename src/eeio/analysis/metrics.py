@@ -77,8 +77,12 @@ class Metric:
         """The text below the name on the page: the subject, the unit, or which way is better."""
         title, _, unit = self.title.partition(" (")
         if unit:
-            return unit.rstrip(")") if title == self.name else title.lower()
-        return f"{self.better} is better" if self.better else ""
+            if title == self.name:
+                return unit.rstrip(")")
+            return title.lower()
+        if self.better:
+            return f"{self.better} is better"
+        return ""
 
     @property
     def place(self) -> str:
@@ -109,11 +113,18 @@ def _latency(name: str) -> Metric:
     key = f"latency_{name}_s"
     shown = {"p999": "p99.9", "p9999": "p99.99"}.get(name, name)
     return Metric(
-        key, shown, 1e-3, lambda observation: _reported_latency(observation, key),
-        better="less", title=f"{shown} (ms)",
-        group="latency", needed=True, compared=name == "p99", json=f"latency_s.{name}",
+        key,
+        shown,
+        1e-3,
+        lambda observation: _reported_latency(observation, key),
+        better="less",
+        title=f"{shown} (ms)",
+        group="latency",
+        needed=True,
+        compared=name == "p99",
+        json=f"latency_s.{name}",
         page={"p99": "essential latency", "p9999": ""}.get(name, "latency"),
-    )  # fmt: skip
+    )
 
 
 def _reported_latency(observation: Observation, key: str) -> Value:
@@ -128,14 +139,18 @@ def _reported_latency(observation: Observation, key: str) -> Value:
 def _uncertainty(observation: Observation) -> Value:
     """Of energies that are compared only."""
     cost = observation.j_per_gb
-    return cost if isinstance(cost, Missing) else observation.uncertainty_relative
+    if isinstance(cost, Missing):
+        return cost
+    return observation.uncertainty_relative
 
 
 def _execution_s(observation: Observation) -> Value:
     phase = observation.phase
     many = phase.metrics.get("executions")
     lasted_s = phase.metrics.get("executed_s", phase.lasted_s)
-    return lasted_s / many if many and lasted_s is not None else NO_COMMAND
+    if many and lasted_s is not None:
+        return lasted_s / many
+    return NO_COMMAND
 
 
 def _time_s(observation: Observation) -> Value:
@@ -148,7 +163,9 @@ def _time_s(observation: Observation) -> Value:
     if of_gb_s is not None:
         return of_gb_s
     rate = observation.operations_per_s
-    return 1.0 / rate if not isinstance(rate, Missing) and rate else lasted_s
+    if not isinstance(rate, Missing) and rate:
+        return 1.0 / rate
+    return lasted_s
 
 
 METRICS: tuple[Metric, ...] = (
@@ -266,7 +283,7 @@ def named(name: str) -> Metric:
 
 def gated() -> tuple[str, ...]:
     """Metrics for `--fail-if`: power, and those of comparisons that have a better direction."""
-    names = [one.name for one in in_cells() if one.better and not one.is_share]
+    names = [cell.name for cell in in_cells() if cell.better and not cell.is_share]
     return ("W", *names)
 
 
@@ -282,7 +299,7 @@ def summaries(metrics: Sequence[Metric], observations: Sequence[Observation]) ->
         if metric.summary is not None:
             figures[metric.key] = metric.summary(observations)
         elif not metric.reciprocal_of:
-            figures[metric.key] = summarize([metric.value(each) for each in observations])
+            figures[metric.key] = summarize(list(map(metric.value, observations)))
     for metric in metrics:
         if metric.reciprocal_of:
             figures[metric.key] = bytes_per_j(figures[metric.reciprocal_of])
@@ -298,10 +315,14 @@ def to_json(
     reasons: dict[str, str] = {}
     for metric in metrics:
         figure = figures[metric.key]
-        value = None if isinstance(figure, Missing) else asdict(figure)
+        value = None
+        if not isinstance(figure, Missing):
+            value = asdict(figure)
         group, _, name = metric.place.rpartition(".")
         if value is not None or metric.json:
-            of_group = body.setdefault(group, {}) if group else body
+            of_group = body
+            if group:
+                of_group = body.setdefault(group, {})
             of_group[name] = value
         if isinstance(figure, Missing):
             reasons[metric.place] = figure.reason

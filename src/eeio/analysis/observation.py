@@ -45,7 +45,9 @@ NO_OPERATIONS = Missing("the tool counts no operations")
 
 def known(value: _T | Missing) -> _T | None:
     """The number or text; None if it is missing."""
-    return None if isinstance(value, Missing) else value
+    if isinstance(value, Missing):
+        return None
+    return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,9 @@ class Observation:
     @property
     def bytes_moved(self) -> Value:
         moved = self.window.bytes_moved
-        return NO_COUNT_OF_BYTES if moved is None else float(moved)
+        if moved is None:
+            return NO_COUNT_OF_BYTES
+        return float(moved)
 
     @property
     def bandwidth_bytes_per_s(self) -> Value:
@@ -98,13 +102,17 @@ class Observation:
             return self.window.bandwidth_bytes_per_s
         if self.phase.operation == "metadata":
             return NO_DATA
-        return NO_BYTES if self.phase.bytes_moved is None else NO_BANDWIDTH
+        if self.phase.bytes_moved is None:
+            return NO_BYTES
+        return NO_BANDWIDTH
 
     @property
     def page_cache_bandwidth_bytes_per_s(self) -> Value:
         """Of a write that returned before its bytes were on the device."""
         rate, why = page_cache_bandwidth(self.experiment, self.phase)
-        return Missing(str(why)) if rate is None else rate
+        if rate is None:
+            return Missing(str(why))
+        return rate
 
     @property
     def power_w(self) -> Value:
@@ -114,7 +122,9 @@ class Observation:
             return self.why_not_read
         if reading.valid and reading.power_w is not None:
             return reading.power_w
-        return Missing(reading.reasons[0]) if reading.reasons else NO_READING
+        if reading.reasons:
+            return Missing(reading.reasons[0])
+        return NO_READING
 
     @property
     def energy_j(self) -> Value:
@@ -122,7 +132,9 @@ class Observation:
         if isinstance(self.power_w, Missing):
             return self.power_w
         joules = None if self.reading is None else self.reading.energy_j
-        return NO_READING if joules is None else joules
+        if joules is None:
+            return NO_READING
+        return joules
 
     @property
     def why_no_cost(self) -> Missing | None:
@@ -134,8 +146,10 @@ class Observation:
             return NO_READING
         if reading.domain not in self.window.cost_domains:
             return NO_COST
-        why = reading.why_not_ranked
-        return None if why is None else Missing(why)
+        reason = reading.why_not_ranked
+        if reason is None:
+            return None
+        return Missing(reason)
 
     @property
     def is_costed(self) -> bool:
@@ -151,7 +165,9 @@ class Observation:
         bandwidth = self.bandwidth_bytes_per_s
         if window.bytes_moved or known(bandwidth):
             return None
-        return bandwidth if isinstance(bandwidth, Missing) else NO_BANDWIDTH
+        if isinstance(bandwidth, Missing):
+            return bandwidth
+        return NO_BANDWIDTH
 
     @property
     def j_per_gb(self) -> Value:
@@ -160,16 +176,18 @@ class Observation:
 
     def _j_per_gb_of(self, power_w: Value) -> Value:
         """The same of another mean power, such as that above idle."""
-        why = self.why_no_work
-        if why is not None:
-            return why
+        reason = self.why_no_work
+        if reason is not None:
+            return reason
         if isinstance(power_w, Missing):
             return power_w
         reading = self.reading
         if reading is None or self.why_no_cost is not None:
             return self.why_no_cost or NO_READING
         joules = self.window.j_per_gb(reading, power_w)
-        return NO_READING if joules is None else joules
+        if joules is None:
+            return NO_READING
+        return joules
 
     @property
     def bytes_per_j(self) -> Value:
@@ -224,7 +242,9 @@ class Observation:
         if isinstance(self.power_w, Missing):
             return self.power_w
         share = None if self.reading is None else self.reading.uncertainty_relative
-        return NO_UNCERTAINTY if share is None else share
+        if share is None:
+            return NO_UNCERTAINTY
+        return share
 
     @property
     def iops(self) -> Value:
@@ -238,7 +258,9 @@ class Observation:
 
     def _over_window(self, name: str, why_none: Missing) -> Value:
         reported, scale = self.phase.metrics.get(name), self.window.rate_scale
-        return why_none if reported is None or scale is None else reported * scale
+        if reported is None or scale is None:
+            return why_none
+        return reported * scale
 
     @property
     def why_operations_unpowered(self) -> Missing | None:
@@ -246,8 +268,10 @@ class Observation:
         span_s, lasted_s = self.phase.metrics.get("span_s"), self.window.duration_s
         if span_s is not None and lasted_s and span_s / lasted_s < LEAST_IO_SHARE:
             return Missing(partial_operations(span_s / lasted_s))
-        why = self.window.why_no_efficiency
-        return None if why is None else Missing(why)
+        reason = self.window.why_no_efficiency
+        if reason is None:
+            return None
+        return Missing(reason)
 
     @property
     def j_per_operation(self) -> Value:
@@ -255,10 +279,12 @@ class Observation:
         rate, power_w = self.operations_per_s, self.power_w
         if isinstance(rate, Missing) or not rate:
             return NO_OPERATIONS
-        why = self.why_operations_unpowered or self.why_no_cost
-        if why is not None:
-            return why
-        return power_w if isinstance(power_w, Missing) else power_w / rate
+        reason = self.why_operations_unpowered or self.why_no_cost
+        if reason is not None:
+            return reason
+        if isinstance(power_w, Missing):
+            return power_w
+        return power_w / rate
 
     @property
     def iops_per_w(self) -> Value:
@@ -274,7 +300,9 @@ class Observation:
 def _bytes_per_j(joules: Value) -> Value:
     if isinstance(joules, Missing):
         return joules
-    efficiency = GB / joules if joules > 0 else None
+    efficiency = None
+    if joules > 0:
+        efficiency = GB / joules
     if efficiency is None or not FIGURE.contains(efficiency):
         return NO_ENERGY
     return efficiency

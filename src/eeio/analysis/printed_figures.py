@@ -55,7 +55,7 @@ class Recomputed:
             "of": statement.of,
             "printed": float(statement.printed),
             "unit": statement.unit,
-            "inputs": [float(one) for one in statement.inputs],
+            "inputs": list(map(float, statement.inputs)),
             "recomputed": self.value,
             "range": None if self.low is None else [self.low, self.high],
             "verdict": self.verdict,
@@ -118,4 +118,4 @@ def _ends(printed: str) -> tuple[float, float]:
 
 
 def _joined(*parts: str) -> str:
-    return "; ".join(part for part in parts if part)
+    return "; ".join(filter(None, parts))

@@ -63,7 +63,9 @@ class Judgement:
         why_not_durable = repetitions.why_not_durable
         if repetitions.durable is False:
             unknown = why_not_durable == FLUSH_UNKNOWN
-            return FLUSH_UNKNOWN if unknown else f"not durable: {why_not_durable}"
+            if unknown:
+                return FLUSH_UNKNOWN
+            return f"not durable: {why_not_durable}"
         if figures.doubts:
             return f"doubtful: {figures.doubts[0]}"
         lasted_s, uncertainty = repetitions.duration_s, figures["uncertainty_relative"]

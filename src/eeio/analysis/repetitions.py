@@ -26,9 +26,12 @@ class Repetitions:
 
     @cached_property
     def pairs(self) -> list[tuple[Run, Phase]]:
-        return [
-            (run, phase) for run in self.runs for phase in run.phases if phase.name == self.name
-        ]
+        pairs = []
+        for run in self.runs:
+            for phase in run.phases:
+                if phase.name == self.name:
+                    pairs.append((run, phase))
+        return pairs
 
     @cached_property
     def good(self) -> list[Phase]:
@@ -67,7 +70,9 @@ class Repetitions:
         """The median length of the windows."""
         lasted_s = [observation.window.duration_s for observation in self.observations]
         known_s = [duration_s for duration_s in lasted_s if duration_s is not None]
-        return statistics.median(known_s) if known_s else None
+        if known_s:
+            return statistics.median(known_s)
+        return None
 
     @cached_property
     def partly(self) -> str | None:
@@ -85,10 +90,13 @@ class Repetitions:
         used = self.judged[0]
         if self.partly is None:
             return used
-        windows = [
-            replace(observation.window, bandwidth_bytes_per_s=None, why_no_efficiency=self.partly)
-            for observation in used
-        ]
+        windows = []
+        for observation in used:
+            windows.append(
+                replace(
+                    observation.window, bandwidth_bytes_per_s=None, why_no_efficiency=self.partly
+                )
+            )
         return [
             Observation(self.experiment, observation.phase, window)
             for observation, window in zip(used, windows, strict=True)
@@ -101,7 +109,9 @@ class Repetitions:
 
     @cached_property
     def invalid_reasons(self) -> tuple[str, ...]:
-        of_runs = [reason for run in self.runs for reason in run.validity]
+        of_runs: list[str] = []
+        for run in self.runs:
+            of_runs.extend(run.validity)
         of_phases = [reason for _, phase in self.pairs for reason in phase.validity]
         return tuple(dict.fromkeys(of_runs + of_phases))
 
@@ -152,27 +162,33 @@ def _directions(both: Repetitions) -> Iterator[Repetitions]:
             continue
         is_plain = both.name == both.first.operation
         name = f"{direction}s" if is_plain else f"{both.name}: {direction}s"
-        runs = [
-            replace(run, phases=tuple(_of(phase, direction, name) for phase in run.phases
-                                      if phase.name == both.name))
-            for run in both.runs
-        ]  # fmt: skip
+        runs = []
+        for run in both.runs:
+            runs.append(
+                replace(
+                    run,
+                    phases=tuple(
+                        _of(phase, direction, name)
+                        for phase in run.phases
+                        if phase.name == both.name
+                    ),
+                )
+            )
         yield Repetitions(both.campaign, both.experiment, runs, name, is_direction=True)
 
 
 def _of(phase: Phase, direction: str, name: str) -> Phase:
-    metrics = {
-        figure.removeprefix(f"{direction}_"): value
-        for figure, value in phase.metrics.items()
-        if figure.startswith(f"{direction}_")
-    }
+    metrics = {}
+    for figure, value in phase.metrics.items():
+        if figure.startswith(f"{direction}_"):
+            metrics[figure.removeprefix(f"{direction}_")] = value
     return replace(
         phase,
         name=name,
         bytes_moved=None,
         bandwidth_bytes_per_s=metrics.pop("bandwidth_bytes_per_s"),
         metrics=metrics,
-        energy=tuple(_without_energy(reading) for reading in phase.energy),
+        energy=tuple(map(_without_energy, phase.energy)),
         until_durable=None,
         durable_reason=_OF_BOTH,
     )

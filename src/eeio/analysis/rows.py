@@ -156,25 +156,33 @@ class Row:
         """A metric by its key, of power domains that of the main source; None if it is missing."""
         if metric in self.figures:
             return known(self.figures[metric])
-        return None if self.measured is None else self.measured[metric]
+        if self.measured is None:
+            return None
+        return self.measured[metric]
 
     def figure(self, metric: metrics.Metric, domain: DomainFigures | None) -> Quartiles | None:
         """A metric of the row, or of one of its power domains; None if it is missing."""
         if not metric.of_domain:
             return known(self.figures[metric.key])
-        return None if domain is None else domain[metric.key]
+        if domain is None:
+            return None
+        return domain[metric.key]
 
     def why(self, metric: str) -> str | None:
         """Why a metric is missing; None if it is not."""
         if metric not in self.figures and self.measured is not None:
             return self.measured.why(metric)
         figure = self.figures[metric]
-        return figure.reason if isinstance(figure, Missing) else None
+        if isinstance(figure, Missing):
+            return figure.reason
+        return None
 
     @property
     def tool_label(self) -> str | None:
         """None for a row without an experiment."""
-        return None if self.experiment is None else tool_label(self.experiment, self.details)
+        if self.experiment is None:
+            return None
+        return tool_label(self.experiment, self.details)
 
     @property
     def operation_label(self) -> str:
@@ -196,7 +204,9 @@ class Row:
     def ranked_reason(self) -> str | None:
         """Why its MB/J is not ranked; None if it is."""
         best = self.measured
-        return best.ranked_reason if best else self.why("efficiency_bytes_per_j")
+        if best:
+            return best.ranked_reason
+        return self.why("efficiency_bytes_per_j")
 
     @property
     def ranked(self) -> bool:
@@ -214,33 +224,35 @@ class Row:
 
     def to_json(self) -> dict[str, Any]:
         """An object of the `characterization` list (schemas/report.schema.json)."""
-        best = self.measured
-        experiment = self.experiment
-        named = best if best else next(iter(self.estimates), None)
+        experiment = self._experiment_json()
+        source = self._source_json()
         figures, reasons = self._figures()
-        poor = {self.why(metric.key) for metric in metrics.METRICS if metric.level}
-        return {
+        poor = set()
+        for metric in metrics.METRICS:
+            if metric.level:
+                poor.add(self.why(metric.key))
+        body = {
             "campaign": self.campaign,
             "preset": self.preset,
             "level": self.level,
-            "tool": experiment.tool if experiment else None,
+            "tool": experiment.get("tool"),
             "operation": self.operation,
             "spatiality": self.spatiality,
             "request_size_bytes": self.request_size_bytes,
             "cache": asdict(self.cache),
             "phase": self.phase,
-            "target": experiment.target if experiment else None,
-            "api": experiment.api if experiment else None,
-            "experiment_id": experiment.id if experiment else None,
+            "target": experiment.get("target"),
+            "api": experiment.get("api"),
+            "experiment_id": experiment.get("id"),
             "details": list(self.details),
-            "processes": experiment.processes if experiment else None,
+            "processes": experiment.get("processes"),
             "n": self.n,
             "invalid_runs": self.invalid_runs,
             **figures,
-            "energy_kind": named.energy_kind if named else None,
-            "power_domain": best.power_domain if best else None,
-            "meter": best.meter if best else None,
-            "leaves_drives_out": best.leaves_drives_out if best else None,
+            "energy_kind": source.get("energy_kind"),
+            "power_domain": source.get("power_domain"),
+            "meter": source.get("meter"),
+            "leaves_drives_out": source.get("leaves_drives_out"),
             "domains": [of_domain.to_json() for of_domain in self.domains],
             "estimates": [of_domain.to_json() for of_domain in self.estimates],
             "flush": self.flush,
@@ -250,12 +262,42 @@ class Row:
             "ranked": self.ranked,
             "ranked_reason": self.ranked_reason,
             "drive": known(self.drive),
-            "bytes_of": about(experiment.tool).bytes_of if experiment else None,
+            "bytes_of": experiment.get("bytes_of"),
             "reason": "; ".join(sorted(filter(None, {*poor, self.why_not_durable}))) or None,
             "reasons": reasons,
             "invalid_reasons": list(self.invalid_reasons),
-            **({"remarks": dict(self.remarks)} if self.remarks else {}),
         }
+        if self.remarks:
+            body["remarks"] = dict(self.remarks)
+        return body
+
+    def _experiment_json(self) -> dict[str, Any]:
+        """Its fields in `to_json`; empty without an experiment."""
+        experiment = self.experiment
+        if experiment is None:
+            return {}
+        return {
+            "tool": experiment.tool,
+            "target": experiment.target,
+            "api": experiment.api,
+            "id": experiment.id,
+            "processes": experiment.processes,
+            "bytes_of": about(experiment.tool).bytes_of,
+        }
+
+    def _source_json(self) -> dict[str, Any]:
+        """The main source's fields in `to_json`; without one the kind of the first estimate."""
+        best = self.measured
+        if best is not None:
+            return {
+                "energy_kind": best.energy_kind,
+                "power_domain": best.power_domain,
+                "meter": best.meter,
+                "leaves_drives_out": best.leaves_drives_out,
+            }
+        if self.estimates:
+            return {"energy_kind": self.estimates[0].energy_kind}
+        return {}
 
     def _figures(self) -> tuple[dict[str, Any], dict[str, str]]:
         """Every figure, null where it is missing, and the reason of each null."""
@@ -263,8 +305,10 @@ class Row:
         of_domains = self.figures if self.measured is None else self.measured.figures
         of_source, why_of_source = metrics.to_json(metrics.in_rows(of_domain=True), of_domains)
         texts = {
-            "spatiality_seen": self.spatiality_seen, "journal": self.journal, "drive": self.drive,
-        }  # fmt: skip
+            "spatiality_seen": self.spatiality_seen,
+            "journal": self.journal,
+            "drive": self.drive,
+        }
         reasons = why_of_row | why_of_source
         reasons |= {key: of.reason for key, of in texts.items() if isinstance(of, Missing)}
         if self.why_not_durable is not None:
@@ -275,9 +319,9 @@ class Row:
             figures["metrics"] = further
         if not any(figures["latency_s"].values()):
             figures["latency_s"] = None
-            why = reasons["latency_s.p50"]
+            reason = reasons["latency_s.p50"]
             reasons = {key: of for key, of in reasons.items() if not key.startswith("latency_s.")}
-            reasons["latency_s"] = why
+            reasons["latency_s"] = reason
         if isinstance(self.journal, Missing):
             figures["journal"] = None
         else:

@@ -99,7 +99,10 @@ def save(campaign: Campaign, cache: Path) -> None:
     file = _file(campaign.folder, cache)
     if file is None or file.name != key.value:
         return
-    lasting = {name: derived for name, derived in every.items() if derived.lasts}
+    lasting = {}
+    for name, derived in every.items():
+        if derived.lasts:
+            lasting[name] = derived
     if all(derived.origin != "computed" for derived in lasting.values()):
         return
     counts = len(campaign.runs), len(campaign.set_aside)
@@ -134,7 +137,7 @@ def _file(folder: Path, cache: Path) -> Path | None:
 
 def _code() -> list[Path]:
     packages = (units, files, record, statistics, traces, analysis)
-    return sorted(path for one in packages for path in Path(one.__path__[0]).rglob("*.py"))
+    return sorted(path for package in packages for path in Path(package.__path__[0]).rglob("*.py"))
 
 
 def _read(file: Path) -> Figures | None:
@@ -144,7 +147,9 @@ def _read(file: Path) -> Figures | None:
         figures = typed.read(Figures, json.loads(file.read_bytes()))
     except (OSError, ValueError, LimitError, RecursionError):
         return None
-    return figures if figures.key == file.name else None
+    if figures.key == file.name:
+        return figures
+    return None
 
 
 def _plain(value: object) -> Mapping[str, Any]:

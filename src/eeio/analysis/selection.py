@@ -45,7 +45,10 @@ def source_by_domain(repetitions: Mapping[Key, int]) -> dict[str, Key]:
 def main_source(repetitions: Mapping[Key, int], cost_domains: Sequence[str]) -> Key | None:
     """The source that stands for an experiment; None if none may."""
     selected = source_by_domain(repetitions)
-    return next((key for domain, key in selected.items() if domain in cost_domains), None)
+    for domain, key in selected.items():
+        if domain in cost_domains:
+            return key
+    return None
 
 
 def main_reading(window: Window) -> EnergyReading | None:
@@ -63,7 +66,9 @@ def main_figures(
     """Those of the main source among the figures of measured sources."""
     by_source = {figures.key: figures for figures in of_sources}
     source = main_source({key: figures.n for key, figures in by_source.items()}, cost_domains)
-    return None if source is None else by_source[source]
+    if source is None:
+        return None
+    return by_source[source]
 
 
 def judged(experiment: Experiment, phases: Sequence[Phase]) -> tuple[list[Observation], str | None]:
@@ -73,9 +78,10 @@ def judged(experiment: Experiment, phases: Sequence[Phase]) -> tuple[list[Observ
     kept = [observation for observation in every if observation.window.durable]
     if not kept:
         return every, None
-    reasons = [
-        observation.window.durable_reason for observation in every if not observation.window.durable
-    ]
+    reasons = []
+    for observation in every:
+        if not observation.window.durable:
+            reasons.append(observation.window.durable_reason)
     reason = next(iter(reasons), None)
     if reason is None:
         return kept, None

@@ -65,34 +65,24 @@ def compare(
     """Compares the cells of each campaign (`named_cells`) that fit `where` and whose median p99
     latency is at most `max_p99_s`, separately for each level of the factors `by`; None if there is
     no such cell."""
-    chosen, too_slow = [], []
-    for cell in chain.from_iterable(cells):
-        why = why_too_slow(cell, max_p99_s)
-        if fits(cell, where or {}) and why is None:
-            chosen.append(cell)
-        elif fits(cell, where or {}):
-            too_slow.append(f"{cell.label(tool=True)}: left out: {why}")
+    of_each, too_slow = _chosen(cells, where or {}, max_p99_s)
+    chosen = list(chain.from_iterable(of_each))
     if not chosen:
         return None
-    wanted = {id(cell) for cell in chosen}
-    parts: dict[Levels, list[Cell]] = {}
-    for cell in chosen:
-        parts.setdefault(tuple((name, cell.factors[name]) for name in by), []).append(cell)
     idle_busy: list[IdleBusy] = []
-    for campaign, of_campaign in zip(campaigns, cells, strict=True):
-        idle_busy += idle_and_busy(campaign, [cell for cell in of_campaign if id(cell) in wanted])
+    for campaign, of_campaign in zip(campaigns, of_each, strict=True):
+        idle_busy += idle_and_busy(campaign, of_campaign)
     complete = [cell for cell in chosen if not cell.is_direction]
+    normality = normality_counts(chosen, alpha) if with_normality else ()
     return Comparison(
         campaigns=tuple(campaign.name for campaign in campaigns),
         adjustment=adjustment,
         alpha=alpha,
-        groups=tuple(
-            Group(levels, tuple(effects(part, adjustment, alpha))) for levels, part in parts.items()
-        ),
+        groups=_groups(chosen, by, adjustment, alpha),
         idle_busy=tuple(idle_busy),
-        changes=_changes(campaigns, cells, chosen, rule or Rule(alpha=alpha), adjustment),
+        changes=_changes(campaigns, of_each, rule or Rule(alpha=alpha), adjustment),
         pareto=choices(chosen),
-        normality=tuple(normality_counts(chosen, alpha) if with_normality else ()),
+        normality=tuple(normality),
         warnings=(
             *remarks.of_runs(campaigns, complete),
             *too_slow,
@@ -104,17 +94,45 @@ def compare(
     )
 
 
+def _chosen(
+    cells: Sequence[Sequence[Cell]], where: Where, max_p99_s: float | None
+) -> tuple[list[list[Cell]], list[str]]:
+    """The cells of each campaign to compare, and a warning for each one that is too slow."""
+    chosen, too_slow = [], []
+    for of_campaign in cells:
+        fast = []
+        for cell in of_campaign:
+            slow = why_too_slow(cell, max_p99_s)
+            if not fits(cell, where):
+                continue
+            if slow is None:
+                fast.append(cell)
+            else:
+                too_slow.append(f"{cell.label(tool=True)}: left out: {slow}")
+        chosen.append(fast)
+    return chosen, too_slow
+
+
+def _groups(
+    cells: Sequence[Cell], by: Sequence[str], adjustment: Adjustment, alpha: float
+) -> tuple[Group, ...]:
+    """The effects for each level of the factors `by`."""
+    parts: dict[Levels, list[Cell]] = {}
+    for cell in cells:
+        levels = tuple((name, cell.factors[name]) for name in by)
+        parts.setdefault(levels, []).append(cell)
+    return tuple(
+        Group(levels, tuple(effects(part, adjustment, alpha))) for levels, part in parts.items()
+    )
+
+
 def _changes(
     campaigns: Sequence[Campaign],
     cells: Sequence[Sequence[Cell]],
-    chosen: Sequence[Cell],
     rule: Rule,
     adjustment: Adjustment,
 ) -> tuple[Changes, ...]:
-    """Of the chosen cells."""
-    wanted = {id(cell) for cell in chosen}
-    of = [
-        (campaign.name, [cell for cell in of_one if id(cell) in wanted])
-        for campaign, of_one in zip(campaigns, cells, strict=True)
-    ]
-    return tuple(changes(of[0], other, rule, adjustment) for other in of[1:])
+    """From the first campaign to each other one."""
+    names = [campaign.name for campaign in campaigns]
+    first, *others = zip(names, cells, strict=True)
+    return tuple(changes(first, other, rule, adjustment) for other in others)

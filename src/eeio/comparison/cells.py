@@ -108,17 +108,23 @@ class Cell:
     def values(self, metric: str) -> tuple[float, ...]:
         """Of the repetitions; none of a metric that was not measured."""
         measured = self.measured.get(metric)
-        return () if measured is None else measured.values
+        if measured is None:
+            return ()
+        return measured.values
 
     def why(self, metric: str) -> str | None:
         """Why it was not measured; None if it was, or if no reason is known."""
         figure = self.figures.get(metric)
-        return figure.reason if isinstance(figure, Missing) else None
+        if isinstance(figure, Missing):
+            return figure.reason
+        return None
 
     def tested(self, metric: str) -> tuple[float, ...]:
         """The values for a test against another cell of the same campaign."""
         measured = self.measured.get(metric)
-        return () if measured is None else measured.levelled or measured.values
+        if measured is None:
+            return ()
+        return measured.levelled or measured.values
 
     @cached_property
     def _counts(self) -> dict[str, int]:
@@ -130,22 +136,27 @@ class Cell:
     def together(self, *metrics: str) -> tuple[list[tuple[float, ...]], int]:
         """The values of each run that has all these metrics, in the order of the runs; and how
         many runs lack one of them."""
-        measured = [self.measured[metric] for metric in metrics if metric in self.measured]
+        measured = []
+        for metric in metrics:
+            if metric in self.measured:
+                measured.append(self.measured[metric])
         of_run = [dict(zip(each.runs, each.values, strict=True)) for each in measured]
         every = set().union(*of_run)
-        complete = sorted(every.intersection(*of_run)) if len(of_run) == len(metrics) else []
+        complete = []
+        if len(of_run) == len(metrics):
+            complete = sorted(every.intersection(*of_run))
         both = [tuple(by_run[run] for by_run in of_run) for run in complete]
         return both, len(every) - len(complete)
 
     @cached_property
     def _medians(self) -> dict[str, float]:
-        found = {
-            name: descriptive.median(measured.values) for name, measured in self.measured.items()
-        }
+        medians = {}
+        for name, measured in self.measured.items():
+            medians[name] = descriptive.median(measured.values)
         # The median of an even number of reciprocals is another one.
-        if EFFICIENCY in found and self.n(EFFICIENCY) == self.n(J_PER_GB):
-            found[EFFICIENCY] = GB / found[J_PER_GB]
-        return found
+        if EFFICIENCY in medians and self.n(EFFICIENCY) == self.n(J_PER_GB):
+            medians[EFFICIENCY] = GB / medians[J_PER_GB]
+        return medians
 
     def median(self, metric: str) -> float:
         """Raises KeyError for a metric that was not measured."""
@@ -159,46 +170,60 @@ class Cell:
         """The cell in one line: `PC HDD1: sequential write, 32 KiB, buffer off`; with its level,
         tool, details and target when `tool` is true. Omits factors left as found. For a command of
         `eeio bench`, its name or its text."""
-        left = {
-            name: level
-            for name, level in self.factors.items()
-            if name not in set(without) and level != "as found"
-        }
+        left = {}
+        for name, level in self.factors.items():
+            if name not in set(without) and level != "as found":
+                left[name] = level
         place = " ".join(left[k] for k in ("machine", "device") if k in left)
         names = self._tool(left) if tool else self.details
-        parts = [part for part in (_kind(left), *_settings(left, without), *names) if part]
+        parts = list(filter(None, (_kind(left), *_settings(left, without), *names)))
         text = self.command or ", ".join(parts)
-        return f"{place}: {text}" if place else text
+        if place:
+            return f"{place}: {text}"
+        return text
 
     def _tool(self, levels: Mapping[str, str]) -> list[str]:
         """Its level, tool with details, and target."""
-        tool = " ".join((levels["tool"], *self.details)) if "tool" in levels else ""
-        return [text for text in (levels.get("level"), tool, levels.get("target")) if text]
+        tool = ""
+        if "tool" in levels:
+            tool = " ".join((levels["tool"], *self.details))
+        return list(filter(None, (levels.get("level"), tool, levels.get("target"))))
 
 
 def _kind(levels: Mapping[str, str]) -> str:
     if "operation" in levels:
         return io_label(levels["operation"], levels.get("spatiality"), levels.get("phase"))
-    phase = f"({levels['phase']})" if "phase" in levels else ""
+    phase = ""
+    if "phase" in levels:
+        phase = f"({levels['phase']})"
     return f"{levels.get('spatiality', '')} {phase}".strip()
 
 
 def _settings(levels: Mapping[str, str], without: Iterable[str]) -> list[str]:
     """`32 KiB`, `buffer off`, `load 50 %`, `flush end`."""
-    texts = [levels["size"]] if "size" in levels else []
-    texts += [f"{name} {levels[name]}" for name in ("buffer", "disk") if name in levels]
+    texts = []
+    if "size" in levels:
+        texts = [levels["size"]]
+    for name in ("buffer", "disk"):
+        if name in levels:
+            texts.append(f"{name} {levels[name]}")
     if "load" not in without:
         arguments = [text.partition("=") for text in levels.get("arguments", "").split()]
         texts += [f"load {value} %" for name, _, value in arguments if name == "load"]
-    texts += [levels["frequency"]] if "frequency" in levels else []
+    if "frequency" in levels:
+        texts.append(levels["frequency"])
     texts += [f"{name} {levels[name]}" for name in ("smt", "turbo") if name in levels]
     if levels.get("flush", UNKNOWN) != UNKNOWN:
         texts.append(f"flush {levels['flush']}")
-    return [*texts, "not durable"] if levels.get("durable") == "no" else texts
+    if levels.get("durable") == "no":
+        return [*texts, "not durable"]
+    return texts
 
 
 def size_label(size_bytes: int | None) -> str:
-    return "any" if size_bytes is None else format_size(size_bytes)
+    if size_bytes is None:
+        return "any"
+    return format_size(size_bytes)
 
 
 def machine_names(campaigns: Sequence[Campaign]) -> list[str]:
@@ -242,21 +267,25 @@ def _cells_of(campaign: Campaign) -> tuple[Cell, ...]:
     # Each machine's pilot finds its size; comparisons are per byte and per second. A run that a
     # pilot shortened represents the full run, as the pilot proved.
     planned = {planned.experiment.id: planned for planned in campaign.design.experiments}
-    found = [
-        replace(_cell(place, repetitions, planned.get(id)), details=campaign.details.get(id, ()))
-        for id, of_experiment in repetitions_of(campaign).items()
-        for repetitions in of_experiment
-        if repetitions.experiment.level != "context"
-    ]
+    cells = []
+    for id, of_experiment in repetitions_of(campaign).items():
+        for repetitions in of_experiment:
+            if repetitions.experiment.level != "context":
+                cells.append(
+                    replace(
+                        _cell(place, repetitions, planned.get(id)),
+                        details=campaign.details.get(id, ()),
+                    )
+                )
     doubts = tuple(message for _, message in agreement(campaign).contradictions)
     if doubts:
-        found = [
+        cells = [
             replace(cell, doubts=(*cell.doubts, *doubts))
-            if any(cell.n(metric) for metric in POWER.values())
+            if any(map(cell.n, POWER.values()))
             else cell
-            for cell in found
+            for cell in cells
         ]
-    return tuple(found)
+    return tuple(cells)
 
 
 @dataclass(frozen=True)
@@ -288,10 +317,9 @@ class _Collected:
         return name
 
     def figures(self) -> dict[str, Measured | Missing]:
-        measured = {
-            metric: Measured(tuple(of_run.values()), tuple(of_run))
-            for metric, of_run in self.values.items()
-        }
+        measured = {}
+        for metric, of_run in self.values.items():
+            measured[metric] = Measured(tuple(of_run.values()), tuple(of_run))
         return {**self.missing, **measured}
 
 
@@ -363,8 +391,12 @@ def _collect(
         collected.add(metric.key, place, metric.value(of_main))
     widest = of_main.reading
     if widest is not None and collected.has(EFFICIENCY, place):
-        without = " without drives" if widest.leaves_drives_out else ""
-        demo = " (demo)" if widest.kind == DEMO else ""
+        without = ""
+        if widest.leaves_drives_out:
+            without = " without drives"
+        demo = ""
+        if widest.kind == DEMO:
+            demo = " (demo)"
         collected.efficiency_of.setdefault(f"{widest.domain}{without}{demo}")
 
 
@@ -376,7 +408,10 @@ def _factors(
 ) -> dict[str, str]:
     """Factor -> level, of everything but the machine and the drive."""
     arguments = dict(experiment.arguments)
-    own = {key: value for key, value in arguments.items() if key not in _PROCESSORS}
+    own = {}
+    for key, value in arguments.items():
+        if key not in _PROCESSORS:
+            own[key] = value
     return {
         "level": experiment.level,
         "tool": experiment.tool,
@@ -412,7 +447,9 @@ def _argument(name: str, value: str, planned: PlannedExperiment | None) -> str:
         return value
     if name == planned.sized:
         return "as-sized"
-    return planned.cut_from or value if name == "runtime_s" else value
+    if name == "runtime_s":
+        return planned.cut_from or value
+    return value
 
 
 def _durable(experiment: Experiment, windows: Sequence[Window]) -> str:
@@ -421,7 +458,9 @@ def _durable(experiment: Experiment, windows: Sequence[Window]) -> str:
         return "as found"
     if windows[0].durable:
         return "yes"
-    return UNKNOWN if experiment.flush is None else "no"
+    if experiment.flush is None:
+        return UNKNOWN
+    return "no"
 
 
 def _reading(
@@ -443,8 +482,10 @@ def _reading(
 def _why_unused(reading: EnergyReading) -> Missing:
     if reading.kind == "modelled":
         return _NOT_MODELLED
-    why = reading.why_not_ranked or next(iter(reading.reasons), None)
-    return NOT_MEASURED if why is None else Missing(why)
+    reason = reading.why_not_ranked or next(iter(reading.reasons), None)
+    if reason is None:
+        return NOT_MEASURED
+    return Missing(reason)
 
 
 def largest_uncertainty(*cells: Cell) -> float:

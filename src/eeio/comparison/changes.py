@@ -101,14 +101,14 @@ class Changes:
 
     def mean_ratio(self, metric: str) -> float | None:
         """Geometric mean over the experiments of their ratios; None where none has one."""
-        ratios = [
-            found.change.ratio
-            for experiment in self.experiments
-            if (found := experiment.metrics[metric]).change.ratio is not None
-            and found.verdict != "not compared"
-        ]
-        logs = [math.log(ratio) for ratio in ratios if ratio is not None]
-        return math.exp(math.fsum(logs) / len(logs)) if logs else None
+        logs = []
+        for experiment in self.experiments:
+            of_metric = experiment.metrics[metric]
+            if of_metric.change.ratio is not None and of_metric.verdict != "not compared":
+                logs.append(math.log(of_metric.change.ratio))
+        if not logs:
+            return None
+        return math.exp(math.fsum(logs) / len(logs))
 
 
 def changes(
@@ -121,7 +121,10 @@ def changes(
     an energy that is known to worse than MOST_UNCERTAIN has an answer only where the change exceeds
     what both meters may be wrong."""
     first, second = (by_what(cells) for _, cells in (before, after))
-    pairs = [(first[key], second[key]) for key in first if key in second]
+    pairs = []
+    for key in first:
+        if key in second:
+            pairs.append((first[key], second[key]))
     columns = {metric: _column(pairs, metric, rule, adjustment) for metric in change_metrics()}
     return Changes(
         before=before[0],
@@ -129,8 +132,8 @@ def changes(
         rule=rule,
         headline=_headline(columns),
         experiments=tuple(
-            ExperimentChange(*pair, {metric: columns[metric][place] for metric in columns})
-            for place, pair in enumerate(pairs)
+            ExperimentChange(*pair, {metric: columns[metric][index] for metric in columns})
+            for index, pair in enumerate(pairs)
         ),
         only_before=only(first, second),
         only_after=only(second, first),
@@ -177,12 +180,16 @@ def _column(
     rule: Rule,
     adjustment: Adjustment,
 ) -> list[MetricChange]:
-    found = [
-        change(
-            before.values(metric), after.values(metric), rule, _finite(doubt(before, after, metric))
+    found = []
+    for before, after in pairs:
+        found.append(
+            change(
+                before.values(metric),
+                after.values(metric),
+                rule,
+                _finite(doubt(before, after, metric)),
+            )
         )
-        for before, after in pairs
-    ]
     p_values = [one.p_direction for one in found if one.p_direction is not None]
     adjusted = iter(p_values if adjustment == "none" else adjust(p_values, adjustment))
     return [
@@ -198,16 +205,20 @@ def _column(
 def _metric_change(pair: tuple[Cell, Cell], metric: str, found: Change) -> MetricChange:
     first, second = (_geometric_mean(cell.values(metric)) for cell in pair)
     means = first, second
-    why = _why_not(pair, metric, found)
-    if why is not None:
+    reason = _why_not(pair, metric, found)
+    if reason is not None:
         open_ = replace(found, answer="open")
-        return MetricChange(metric, "not compared", open_, means, why)
+        return MetricChange(metric, "not compared", open_, means, reason)
     verdict: Verdict
     if found.answer in ("higher", "lower"):
         better = (found.answer == "higher") == (metric in _MORE_IS_BETTER)
-        verdict = "better" if better else "worse"
+        verdict = "worse"
+        if better:
+            verdict = "better"
     else:
-        verdict = "none above" if found.answer == "none above" else "open"
+        verdict = "open"
+        if found.answer == "none above":
+            verdict = "none above"
     return MetricChange(metric, verdict, found, means, found.reason)
 
 
@@ -249,4 +260,6 @@ def doubt(before: Cell, after: Cell, metric: str) -> float:
 
 def _finite(limit: float) -> float:
     """A doubt for a test; one that is infinite has no answer anyway."""
-    return 0.0 if limit == math.inf else limit
+    if limit == math.inf:
+        return 0.0
+    return limit

@@ -24,9 +24,17 @@ from eeio.record.windows import GB, window_of
 from eeio.units.sizes import MB
 
 FIGURES = (
-    "duration_s", "cpu_s", "bytes_device_read", "bytes_device_written", "bytes_asked",
-    "memory_peak_bytes", "energy_j", "power_w", "efficiency_bytes_per_j", "durable_s",
-)  # fmt: skip
+    "duration_s",
+    "cpu_s",
+    "bytes_device_read",
+    "bytes_device_written",
+    "bytes_asked",
+    "memory_peak_bytes",
+    "energy_j",
+    "power_w",
+    "efficiency_bytes_per_j",
+    "durable_s",
+)
 """Of one execution of a command; power of the time that the energy is of."""
 _OF_ENERGY = ("energy_j", "power_w", "efficiency_bytes_per_j")
 _COMPARED = ("energy_j", "duration_s", "durable_s", "power_w", "efficiency_bytes_per_j")
@@ -74,10 +82,11 @@ class Bench:
         distances = [abs(time - median) for time in times]
         # More than half of the runs took the same time.
         usual = statistics.median(distances) or statistics.fmean(distances)
-        return tuple(
-            time for time, distance in zip(times, distances, strict=True)
-            if distance > _OUTLIER_DEVIATIONS * usual
-        )  # fmt: skip
+        outliers = []
+        for time, distance in zip(times, distances, strict=True):
+            if distance > _OUTLIER_DEVIATIONS * usual:
+                outliers.append(time)
+        return tuple(outliers)
 
     @property
     def missing(self) -> dict[str, str]:
@@ -91,13 +100,17 @@ class Bench:
     def values(self, name: str) -> tuple[float, ...]:
         """Of the runs; none of a missing figure."""
         figure = self.figures[name]
-        return () if isinstance(figure, Missing) else figure
+        if isinstance(figure, Missing):
+            return ()
+        return figure
 
     def quartiles(self, figure: str) -> Quartiles | None:
         """Over the runs."""
         values = self.values(figure)
         if figure == "efficiency_bytes_per_j":
-            return known(bytes_per_j(summarize(GB / value for value in values))) if values else None
+            if values:
+                return known(bytes_per_j(summarize(GB / value for value in values)))
+            return None
         return quartiles(values)
 
 
@@ -120,19 +133,24 @@ def benches(campaign: Campaign) -> list[Bench]:
     runs = campaign.runs_by_experiment()
     return [
         replace(
-            _bench(planned.description, dict(planned.experiment.arguments),
-                   runs.get(planned.experiment.id, [])),
+            _bench(
+                planned.description,
+                dict(planned.experiment.arguments),
+                runs.get(planned.experiment.id, []),
+            ),
             text=_text(planned.factors.get("command", '""')),
         )
         for planned in campaign.design.experiments
         if planned.experiment.tool == "command"
-    ]  # fmt: skip
+    ]
 
 
 def _text(factor: str) -> str:
     """A command as typed, from the profile's factor."""
     call = json.loads(factor)
-    return call if isinstance(call, str) else " ".join(call)
+    if isinstance(call, str):
+        return call
+    return " ".join(call)
 
 
 def comparisons(found: Sequence[Bench]) -> list[Comparison]:
@@ -146,9 +164,9 @@ def comparisons(found: Sequence[Bench]) -> list[Comparison]:
     for a, b in pairs:
         for metric in _COMPARED:
             first, second = b.figures[metric], a.figures[metric]
-            why = _why_not_compared(a, b, metric)
-            if why is not None or isinstance(first, Missing) or isinstance(second, Missing):
-                made.append(Comparison(a.label, b.label, metric, None, None, "open", why))
+            reason = _why_not_compared(a, b, metric)
+            if reason is not None or isinstance(first, Missing) or isinstance(second, Missing):
+                made.append(Comparison(a.label, b.label, metric, None, None, "open", reason))
                 continue
             one = change(first, second, Rule())
             made.append(
@@ -170,9 +188,13 @@ def _why_not_compared(a: Bench, b: Bench, metric: str) -> str | None:
 
 
 _OF_ALL = (
-    "efficiency_bytes_per_j", "memory_peak_bytes", "durable_s", "bytes_device_read",
-    "bytes_device_written", "bytes_asked",
-)  # fmt: skip
+    "efficiency_bytes_per_j",
+    "memory_peak_bytes",
+    "durable_s",
+    "bytes_device_read",
+    "bytes_device_written",
+    "bytes_asked",
+)
 """A median of some of the repetitions is none of these figures."""
 
 _ANOTHER_DRIVE = Missing(
@@ -190,9 +212,9 @@ def _valid_phase(run: Run) -> Phase | Missing:
     if not run.phases:
         return Missing(next(iter(run.validity), "the run reported no value"))
     phase = run.phases[0]
-    why = [*run.validity, *phase.validity]
-    if why or phase.start_s is None or phase.end_s is None:
-        return Missing(next(iter(why), "the run reported no value"))
+    reasons = [*run.validity, *phase.validity]
+    if reasons or phase.start_s is None or phase.end_s is None:
+        return Missing(next(iter(reasons), "the run reported no value"))
     return phase
 
 
@@ -222,7 +244,10 @@ def _of_runs(
 
 
 def _bench(label: str, arguments: Mapping[str, str], runs: Sequence[Run]) -> Bench:
-    parameters = {name: value for name, value in arguments.items() if name not in _OWN}
+    parameters = {}
+    for name, value in arguments.items():
+        if name not in _OWN:
+            parameters[name] = value
     main = _meter_of(runs)
     executed = [_execution(run, main) for run in runs]
     used = [each for each in executed if not isinstance(each, Missing)]
@@ -230,16 +255,28 @@ def _bench(label: str, arguments: Mapping[str, str], runs: Sequence[Run]) -> Ben
     domain, meter, power_kind = readings[0].key if readings else (None, None, None)
     phases = tuple(each.phase for each in used)
     return Bench(
-        label, parameters, _figures(executed, used), len(used), _exit_codes(phases), domain, meter,
-        phases, _doubts(readings), power_kind,
+        label,
+        parameters,
+        _figures(executed, used),
+        len(used),
+        _exit_codes(phases),
+        domain,
+        meter,
+        phases,
+        _doubts(readings),
+        power_kind,
         next((each.not_durable for each in used if each.not_durable is not None), None),
         tuple(dict.fromkeys(_first_remarks(runs).values())),
-    )  # fmt: skip
+    )
 
 
 def _first_remarks(runs: Sequence[Run]) -> dict[str, str]:
     """Of each kind that of the first run that has one."""
-    return {kind: text for run in reversed(runs) for kind, text in run.remarks.items()}
+    remarks = {}
+    for run in reversed(runs):
+        for kind, text in run.remarks.items():
+            remarks[kind] = text
+    return remarks
 
 
 def _figures(
@@ -260,14 +297,15 @@ def _figures(
 
 def _doubts(readings: Sequence[EnergyReading]) -> tuple[str, ...]:
     doubtful = [reading for reading in readings if reading.doubtful]
-    return tuple(dict.fromkeys(why for reading in doubtful for why in reading.reasons))
+    return tuple(dict.fromkeys(reason for reading in doubtful for reason in reading.reasons))
 
 
 def _meter_of(runs: Sequence[Run]) -> Key | None:
     """The source that all energies of a command are of."""
-    energies = [
-        window_of(run.experiment, run.phases[0]).energy for run in runs if run.valid and run.phases
-    ]
+    energies = []
+    for run in runs:
+        if run.valid and run.phases:
+            energies.append(window_of(run.experiment, run.phases[0]).energy)
     return main_source(repetitions_by_source(energies, is_powered), DOMAINS)
 
 
@@ -295,7 +333,9 @@ def _execution(run: Run, meter: Key | None) -> _Execution | Missing:
     assert phase.start_s is not None and phase.end_s is not None
     many = phase.metrics["executions"] or 1.0
     window = window_of(run.experiment, phase)
-    not_durable = window.durable_reason if window.durable is False else None
+    not_durable = None
+    if window.durable is False:
+        not_durable = window.durable_reason
     reading, why = _reading(window.energy, meter)
     observation = replace(observed(run.experiment, phase), reading=reading, why_not_read=why)
     joules = observation.energy_j
@@ -337,7 +377,9 @@ def _bytes(phase: Phase, name: str, executions: float, remark: str | None = None
         return phase.metrics[name] / executions
     if "asked_bytes" not in phase.metrics:
         return _NO_ACCOUNT
-    return _ANOTHER_DRIVE if remark is None else Missing(remark)
+    if remark is None:
+        return _ANOTHER_DRIVE
+    return Missing(remark)
 
 
 def _efficiency(observation: Observation, not_durable: str | None, cache: str | None) -> Value:
@@ -359,14 +401,14 @@ def _reading(
     energy: Sequence[EnergyReading], meter: Key | None
 ) -> tuple[EnergyReading | None, Missing]:
     """The reading of that meter; else why there is none."""
-    why = "no meter was read"
+    reason = "no meter was read"
     for reading in energy:
         if meter is not None and reading.key != meter:
             continue
         if is_powered(reading):
             return reading, NOT_READ
         if reading.kind == "modelled":
-            why = "only a modelled power, which is no measurement"
+            reason = "only a modelled power, which is no measurement"
         elif reading.reasons:
-            why = reading.reasons[0]
-    return None, Missing(why)
+            reason = reading.reasons[0]
+    return None, Missing(reason)

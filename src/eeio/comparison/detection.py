@@ -76,7 +76,9 @@ def needed(earlier: Campaign, share: float, within: Rule) -> list[Needed]:
     found = [_needed(pair, share, within) for pair in pairs]
     for cell in alone:
         later = against_itself(cell, between)
-        found += [_needed(q, share, between) for q in later if q.change.interval is not None]
+        for q in later:
+            if q.change.interval is not None:
+                found.append(_needed(q, share, between))
     return sorted(found, key=lambda need: need.repetitions or 10**9, reverse=True)
 
 

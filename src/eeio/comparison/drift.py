@@ -33,7 +33,9 @@ def trends(campaign: Campaign) -> list[Trend]:
         if cell.experiment_id not in campaign.design.anchors:
             continue
         metric = next((m for m in (*POWER.values(), BANDWIDTH) if cell.n(m) >= 3), None)
-        trend = None if metric is None else _trend(cell, metric, began_s)
+        trend = None
+        if metric is not None:
+            trend = _trend(cell, metric, began_s)
         if trend is not None:
             found.append(trend)
     return found
@@ -45,7 +47,7 @@ def _trend(cell: Cell, metric: str, began_s: dict[int, float]) -> Trend | None:
     values = measured.values
     if min(values) <= 0 or min(hours) == max(hours):
         return None
-    slope, half = _line(hours, [math.log(value) for value in values])
+    slope, half = _line(hours, list(map(math.log, values)))
     return Trend(
         cell.label(without=("machine", "device", "type")),
         metric,
@@ -73,33 +75,32 @@ def rounds_of(design: Design) -> dict[int, int]:
     ends where an experiment would come again. A fixed campaign is one random order: no rounds."""
     if design.protocol.adaptive is None:
         return {}
-    found: dict[int, int] = {}
+    rounds: dict[int, int] = {}
     number, seen = 1, set[str]()
     for run in design.runs:
         id = run.experiment.experiment.id
         if id in seen:
             number, seen = number + 1, set()
         seen.add(id)
-        found[run.order_index] = number
-    return found
+        rounds[run.order_index] = number
+    return rounds
 
 
 def power_effects(cells: Sequence[Cell], round_of: Mapping[int, int]) -> dict[str, RoundEffects]:
     """Of the rounds on each measured power that two cells or more have, by metric."""
-    found = {}
+    effects = {}
     for metric in POWER.values():
-        logs = {
-            _series(cell): {
-                round_of[order]: math.log(watts)
-                for order, watts in zip(measured.runs, measured.values, strict=True)
-                if order in round_of
-            }
-            for cell in cells
-            if (measured := cell.measured.get(metric)) and min(measured.values) > 0
-        }
+        logs = {}
+        for cell in cells:
+            if (measured := cell.measured.get(metric)) and min(measured.values) > 0:
+                logs[_series(cell)] = {
+                    round_of[order]: math.log(watts)
+                    for order, watts in zip(measured.runs, measured.values, strict=True)
+                    if order in round_of
+                }
         if len(logs) > 1:
-            found[metric] = round_effects(logs)
-    return found
+            effects[metric] = round_effects(logs)
+    return effects
 
 
 def without_drift(cells: Sequence[Cell], round_of: Mapping[int, int]) -> list[Cell]:
@@ -107,7 +108,9 @@ def without_drift(cells: Sequence[Cell], round_of: Mapping[int, int]) -> list[Ce
     powers, and from MB/J and J/GB through their power. Bandwidth is unchanged: it does not follow
     the machine's temperature, and the correction would only add noise."""
     effects = power_effects(cells, round_of)
-    return [_levelled(cell, effects, round_of) for cell in cells] if effects else list(cells)
+    if effects:
+        return [_levelled(cell, effects, round_of) for cell in cells]
+    return list(cells)
 
 
 def compared_cells(campaign: Campaign, machine_name: str | None = None) -> list[Cell]:
@@ -127,7 +130,9 @@ def _levelled(cell: Cell, effects: Mapping[str, RoundEffects], round_of: Mapping
         power = POWER[cell.efficiency_of[0].split()[0]]
         follows |= {J_PER_GB: (1, power), EFFICIENCY: (-1, power)}
     for metric, (sign, power) in follows.items():
-        of_round = effects[power].of.get(_series(cell), {}) if power in effects else {}
+        of_round: Mapping[int, float] = {}
+        if power in effects:
+            of_round = effects[power].of.get(_series(cell), {})
         measured = cell.measured.get(metric)
         if not of_round or measured is None:
             continue

@@ -15,9 +15,17 @@ from eeio.statistics.rank_tests import dunn_p
 from eeio.units.quantities import MOST_UNCERTAIN
 
 FACTORS = (
-    "buffer", "disk", "size", "spatiality", "operation", "frequency", "smt", "turbo", "type",
+    "buffer",
+    "disk",
+    "size",
+    "spatiality",
+    "operation",
+    "frequency",
+    "smt",
+    "turbo",
+    "type",
     "machine",
-)  # fmt: skip
+)
 """Factors with compared levels, in the order of a report."""
 
 
@@ -45,13 +53,14 @@ def effects(
 ) -> list[Effect]:
     """Every factor's effect on every metric, in both directions. Energies that are too uncertain,
     and those of different power domains, are not compared, as in `changes`."""
-    precise = [_without_uncertain(cell) for cell in cells]
+    precise = list(map(_without_uncertain, cells))
     of_domain = [metric for metric in metrics if metric == EFFICIENCY]
     of_others = [metric for metric in metrics if metric != EFFICIENCY]
     found: list[Effect] = []
     for index, chosen in (
-        (Index(precise), of_others), (Index(map(_with_domain, precise)), of_domain)
-    ):  # fmt: skip
+        (Index(precise), of_others),
+        (Index(map(_with_domain, precise)), of_domain),
+    ):
         for factor in factors if chosen else ():
             found += _effects(index, chosen, factor, adjustment, alpha)
     # By metric, in the order of the report.
@@ -62,7 +71,9 @@ def _effects(
     index: Index, metrics: Sequence[str], factor: str, adjustment: Adjustment, alpha: float
 ) -> Iterator[Effect]:
     groups = _groups(index, factor)
-    pairs = None if _needs_dunn(groups) else _pairs(index, factor)
+    pairs = None
+    if not _needs_dunn(groups):
+        pairs = _pairs(index, factor)
     for metric in metrics:
         if pairs is None:
             tested: Iterable[Tested] = _by_dunn(groups, index, metric, factor, adjustment)
@@ -80,8 +91,8 @@ def _effects(
 def _without_uncertain(cell: Cell) -> Cell:
     if largest_uncertainty(cell) <= MOST_UNCERTAIN:
         return cell
-    why = Missing(imprecise_energy(largest_uncertainty(cell)))
-    uncertain = dict.fromkeys((EFFICIENCY, *POWER.values()), why)
+    reason = Missing(imprecise_energy(largest_uncertainty(cell)))
+    uncertain = dict.fromkeys((EFFICIENCY, *POWER.values()), reason)
     return replace(cell, figures={**cell.figures, **uncertain})
 
 
@@ -99,11 +110,11 @@ def _groups(index: Index, factor: str) -> Groups:
     """Groups of cells that are alike in all but the factor and its consequences: several drives of
     a type are in a group with those of the other."""
     levels = set(index.levels(factor))
-    found: dict[Rest, list[Cell]] = {}
+    groups: dict[Rest, list[Cell]] = {}
     for rest, cell in index.groups(factor):
         if cell.factors.get(factor) in levels:
-            found.setdefault(rest, []).append(cell)
-    return found
+            groups.setdefault(rest, []).append(cell)
+    return groups
 
 
 def _needs_dunn(groups: Groups) -> bool:
@@ -113,10 +124,10 @@ def _needs_dunn(groups: Groups) -> bool:
 
 def _pairs(index: Index, factor: str) -> dict[Levels, list[tuple[Cell, Cell]]]:
     """Of each two levels: tested by Mann-Whitney, adjusted over all their pairs of cells."""
-    return {
-        (first, second): list(index.pairs(factor, first, second))
-        for first, second in combinations(index.levels(factor), 2)
-    }
+    pairs = {}
+    for first, second in combinations(index.levels(factor), 2):
+        pairs[(first, second)] = list(index.pairs(factor, first, second))
+    return pairs
 
 
 def _by_dunn(
@@ -127,7 +138,9 @@ def _by_dunn(
     group contains, such as machines that each have a different drive, are tested as pairs are."""
     tested = [_Group(group, metric, factor, adjustment) for group in groups.values()]
     for first, second in combinations(index.levels(factor), 2):
-        of_both = [d for group in tested for d in group.differences(first, second)]
+        of_both: list[Difference] = []
+        for group in tested:
+            of_both.extend(group.differences(first, second))
         yield (
             (first, second),
             of_both or differences(index.pairs(factor, first, second), metric, adjustment),
@@ -156,26 +169,38 @@ class _Group:
         for n in self._places.get(first, ()):
             for m in self._places.get(second, ()):
                 yield Difference(
-                    self._metric, self._cells[n], self._cells[m],
+                    self._metric,
+                    self._cells[n],
+                    self._cells[m],
                     100.0 * (self._medians[n] / self._medians[m] - 1.0),
                     self._p[min(n, m), max(n, m)],
-                )  # fmt: skip
+                )
 
 
 def _both_ways(
     metric: str, factor: str, first: str, second: str, tested: Sequence[Difference], alpha: float
 ) -> list[Effect]:
-    turned = [
-        Difference(metric, d.lower, d.higher, 100.0 * (100.0 / (100.0 + d.percent) - 1.0), d.p)
-        for d in tested
-        if d.percent > -100.0
-    ]
+    turned = []
+    for d in tested:
+        if d.percent > -100.0:
+            turned.append(
+                Difference(
+                    metric, d.lower, d.higher, 100.0 * (100.0 / (100.0 + d.percent) - 1.0), d.p
+                )
+            )
     too_few = sum(d.is_too_small for d in tested)
-    return [
-        Effect(
-            metric, factor, high, low, len(one_way),
-            sum(d.percent > 0 and d.confirmed(alpha) for d in one_way), too_few,
-            largest(one_way, alpha),
+    ways = []
+    for high, low, one_way in ((first, second, tested), (second, first, turned)):
+        ways.append(
+            Effect(
+                metric,
+                factor,
+                high,
+                low,
+                len(one_way),
+                sum(d.percent > 0 and d.confirmed(alpha) for d in one_way),
+                too_few,
+                largest(one_way, alpha),
+            )
         )
-        for high, low, one_way in ((first, second, tested), (second, first, turned))
-    ]  # fmt: skip
+    return ways

@@ -109,12 +109,13 @@ def fleet(nodes: Sequence[NodeResults]) -> Fleet:
         metrics |= dict.fromkeys(key for key, _ in values)
         found, why = tests_of(values)
         tests += found
-        not_tested += [f"{_kind_name(kind)}: {reason}" for reason in why]
+        for reason in why:
+            not_tested.append(f"{_kind_name(kind)}: {reason}")
         for key in dict.fromkeys(key for key, _ in values):
             for name, mean in _mean_ratios(values, key).items():
                 ratios.setdefault(name, {})[_NAMES[key]] = math.exp(mean)
     outliers = outliers_of(tests)
-    per_node = Counter(one.node for one in outliers)
+    per_node = Counter(outlier.node for outlier in outliers)
     usual = {kind: _usual(of_kind) for kind, of_kind in kinds.items()}
     return Fleet(
         nodes=tuple(
@@ -158,10 +159,14 @@ def _values(nodes: Sequence[NodeResults]) -> Values:
             sources.setdefault(key, set()).add(_source(cell, key))
     found: Values = {}
     for name, cell, label in cells:
-        in_all = label if len(ids[label]) == 1 else f"{label}, experiment {cell.experiment_id}"
+        in_all = label
+        if len(ids[label]) != 1:
+            in_all = f"{label}, experiment {cell.experiment_id}"
         for key in _METRICS:
             several = len(sources[key] - {""}) > 1
-            row = f"{in_all}, {_source(cell, key)}" if several else in_all
+            row = in_all
+            if several:
+                row = f"{in_all}, {_source(cell, key)}"
             runs = [value for value in cell.values(key) if value > 0]
             if runs:
                 mean = statistics.fmean(map(math.log, runs))
@@ -175,7 +180,9 @@ _DOMAIN_OF = {key: domain for domain, key in POWER.items()}
 def _source(cell: Cell, key: str) -> str:
     """The power domain and the meter of a metric; empty if it has none."""
     domain = next(iter(cell.meters), "") if key == EFFICIENCY else _DOMAIN_OF.get(key, "")
-    return f"{domain} by {cell.meters[domain]}" if domain in cell.meters else ""
+    if domain in cell.meters:
+        return f"{domain} by {cell.meters[domain]}"
+    return ""
 
 
 def tests_of(values: Values) -> tuple[list[NodeTest], list[str]]:
@@ -192,10 +199,8 @@ def tests_of(values: Values) -> tuple[list[NodeTest], list[str]]:
                 equal += 1
             continue
         usual = statistics.median(of_nodes.values())
-        found += [
-            NodeTest(name, label, key, log, usual, p)
-            for (name, log), p in zip(of_nodes.items(), p_values, strict=True)
-        ]
+        for (name, log), p in zip(of_nodes.items(), p_values, strict=True):
+            found.append(NodeTest(name, label, key, log, usual, p))
     for key in dict.fromkeys(key for key, _ in values):
         if len([1 for other, _ in values if other == key]) < 2:
             continue
@@ -207,28 +212,34 @@ def tests_of(values: Values) -> tuple[list[NodeTest], list[str]]:
                 NodeTest(name, ALL, key, log, usual, p)
                 for (name, log), p in zip(means.items(), p_values, strict=True)
             ]
-    why = [
-        f"{count} rows have values of {nodes} nodes only; a test needs {LEAST_VALUES}"
-        for nodes, count in sorted(few.items())
-    ]
+    reasons = []
+    for nodes, count in sorted(few.items()):
+        reasons.append(
+            f"{count} rows have values of {nodes} nodes only; a test needs {LEAST_VALUES}"
+        )
     if equal:
-        why.append(f"in {equal} rows at least half of the nodes have the same value")
-    return found, why
+        reasons.append(f"in {equal} rows at least half of the nodes have the same value")
+    return found, reasons
 
 
 def _mean_ratios(values: Values, key: str) -> dict[str, float]:
     """Of the nodes that have all rows that most nodes have, so that the means are of the same rows:
     node -> mean logarithm of its ratio to the median."""
-    rows = {label: of_nodes for (other, label), of_nodes in values.items() if other == key}
+    rows = {}
+    for (other, label), of_nodes in values.items():
+        if other == key:
+            rows[label] = of_nodes
     most = max(map(len, rows.values()))
     common = {label: of_nodes for label, of_nodes in rows.items() if 2 * len(of_nodes) > most}
-    nodes = set.intersection(*(set(of_nodes) for of_nodes in common.values()))
+    nodes = set.intersection(*map(set, common.values()))
     usual = {label: statistics.median(of_nodes.values()) for label, of_nodes in common.items()}
-    return {
-        name: statistics.fmean(of_nodes[name] - usual[label] for label, of_nodes in common.items())
-        for name in next(iter(common.values()))
-        if name in nodes
-    }
+    ratios = {}
+    for name in next(iter(common.values())):
+        if name in nodes:
+            ratios[name] = statistics.fmean(
+                of_nodes[name] - usual[label] for label, of_nodes in common.items()
+            )
+    return ratios
 
 
 def outliers_of(tests: Sequence[NodeTest]) -> list[Outlier]:
@@ -245,18 +256,18 @@ def outliers_of(tests: Sequence[NodeTest]) -> list[Outlier]:
     }
     # The smallest adjusted p of a node is Simes' p that none of its rows differs.
     p_of_node = dict(
-        zip(in_node, adjust([min(p) for p in in_node.values()], "benjamini-hochberg"), strict=True)
+        zip(in_node, adjust(list(map(min, in_node.values())), "benjamini-hochberg"), strict=True)
     )
     chosen = [node for node, p in p_of_node.items() if p <= FALSE_SHARE]
     level = FALSE_SHARE * len(chosen) / max(1, len(of_node))
-    found = []
+    outliers = []
     for node in chosen:
         for test, p in zip(of_node[node], in_node[node], strict=True):
             difference = math.exp(test.log - test.usual) - 1.0
             if p > level or abs(difference) < LEAST_DIFFERENCE:
                 continue
             together = test.experiment == ALL
-            found.append(
+            outliers.append(
                 Outlier(
                     node=node,
                     experiment=test.experiment,
@@ -268,19 +279,19 @@ def outliers_of(tests: Sequence[NodeTest]) -> list[Outlier]:
                     usual=None if together else math.exp(test.usual),
                 )
             )
-    found.sort(key=lambda one: (one.p, one.node, one.experiment != ALL))
-    return found
+    outliers.sort(key=lambda one: (one.p, one.node, one.experiment != ALL))
+    return outliers
 
 
 def _usual(nodes: Sequence[NodeResults]) -> Machine:
     """A machine with the most common value of each field."""
     machines = [node.campaign.machine for node in nodes if node.campaign is not None]
     common = {}
-    for one in fields(Machine):
-        if one.name in _OF_NODE:
+    for field in fields(Machine):
+        if field.name in _OF_NODE:
             continue
-        found = [getattr(machine, one.name) for machine in machines]
-        common[one.name] = max(found, key=found.count)
+        found = [getattr(machine, field.name) for machine in machines]
+        common[field.name] = max(found, key=found.count)
     return replace(machines[0], **common)
 
 
@@ -295,7 +306,9 @@ def _summary(
     campaign = node.campaign
     kind = _kind(campaign.machine)
     invalid = sum(not run.valid for run in campaign.runs)
-    state = "complete" if campaign.is_complete else "incomplete"
+    state = "incomplete"
+    if campaign.is_complete:
+        state = "complete"
     return NodeSummary(
         name=node.name,
         kind=_kind_name(kind),
@@ -309,8 +322,8 @@ def _summary(
             *campaign.shortcomings,
             *_why_invalid(campaign),
             *(
-                f"unlike the others: {one}"
-                for one in machine_differences(usual[kind], campaign.machine)
+                f"unlike the others: {difference}"
+                for difference in machine_differences(usual[kind], campaign.machine)
             ),
         ),
     )

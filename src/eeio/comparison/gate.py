@@ -78,9 +78,9 @@ class Gate:
             return self.detect
         doubled = 2.0 * self.share or 0.05
         # A bandwidth cannot become worse by all of it.
-        return (
-            min(doubled, 0.5 * (1 + self.share)) if named(self.metric).better == "more" else doubled
-        )
+        if named(self.metric).better == "more":
+            return min(doubled, 0.5 * (1 + self.share))
+        return doubled
 
     def of(self, verdict: Verdict) -> list[GateRow]:
         return [row for row in self.rows if row.verdict == verdict]
@@ -89,7 +89,9 @@ class Gate:
     def detectable(self) -> tuple[float, float] | None:
         """Of the median and of the worst tested row; None if none was."""
         found = [row.detectable for row in self.rows if row.detectable is not None]
-        return (statistics.median(found), max(found)) if found else None
+        if found:
+            return (statistics.median(found), max(found))
+        return None
 
 
 @dataclass(frozen=True)
@@ -150,9 +152,14 @@ def gate(
     judged = iter(_judged(tested, alpha))
     rows = (untested.get(position) or next(judged) for position in range(len(compared)))
     return Gate(
-        before.name, after.name, metric, share, tuple(rows), detect,
+        before.name,
+        after.name,
+        metric,
+        share,
+        tuple(rows),
+        detect,
         only_after=only(by_what(after.cells), by_what(before.cells)),
-    )  # fmt: skip
+    )
 
 
 def check_shares(metric: str, share: float, detect: float | None) -> None:
@@ -186,7 +193,7 @@ def headline(cells: Sequence[Cell]) -> str:
 def key_of(metric: str, cell: Cell) -> str | None:
     """Of power that of the widest domain that was measured."""
     if metric == "W":
-        return next((key for key in POWER.values() if cell.n(key)), None)
+        return next(filter(cell.n, POWER.values()), None)
     return named(metric).key
 
 
@@ -219,10 +226,14 @@ def why_not_tested(
 
 def _failure(campaigns: Sequence[Campaign], experiment_id: str) -> str | None:
     """None if a run of the experiment is valid, or if there is none."""
-    runs = [run for one in campaigns for run in one.runs if run.experiment.id == experiment_id]
+    runs = []
+    for campaign in campaigns:
+        for run in campaign.runs:
+            if run.experiment.id == experiment_id:
+                runs.append(run)
     if not runs or not all(run.validity for run in runs):
         return None
-    return f"{len(runs)} runs failed: {next(why for run in runs for why in run.validity)}"
+    return f"{len(runs)} runs failed: {next(reason for run in runs for reason in run.validity)}"
 
 
 @dataclass(frozen=True)
@@ -241,7 +252,7 @@ class _Tested:
 
     @cached_property
     def logs(self) -> tuple[list[float], list[float]]:
-        first, second = ([math.log(value) for value in s] for s in (self.before, self.after))
+        first, second = (list(map(math.log, s)) for s in (self.before, self.after))
         return first, second
 
     @property
@@ -261,7 +272,9 @@ class _Tested:
     @property
     def worse_by(self) -> float:
         """The difference, above 0 where it is for the worse."""
-        return -self.difference if self.better == "more" else self.difference
+        if self.better == "more":
+            return -self.difference
+        return self.difference
 
 
 @dataclass(frozen=True)
@@ -274,7 +287,9 @@ class _Error:
     def p_above(self, excess: float) -> float:
         """One-sided, of a difference that exceeds a limit by `excess`."""
         if self.size == 0.0:
-            return 0.0 if excess > 0 else 1.0
+            if excess > 0:
+                return 0.0
+            return 1.0
         return float(stdtr(self.degrees, -excess / self.size))
 
 
@@ -322,7 +337,9 @@ def _row(row: _Tested, error: _Error, p: float, alpha: float, strictest: float) 
 def _error(row: _Tested, usual: float) -> _Error:
     size, degrees = welch(row.variances, row.n)
     least = math.sqrt(usual / row.n[0] + usual / row.n[1])
-    return _Error(size, degrees) if size >= least else _Error(least, float(sum(row.n) - 2))
+    if size >= least:
+        return _Error(size, degrees)
+    return _Error(least, float(sum(row.n) - 2))
 
 
 def _detectable(row: _Tested, error: _Error, alpha: float) -> float:

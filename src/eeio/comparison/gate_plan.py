@@ -81,7 +81,7 @@ def gate_plan(earlier: Side, share: float, metric: str | None, detect: float) ->
     usual = level = 0.0
     if tested:
         samples = [cell.values(key) for cell, key in tested]
-        variances = moderated([log_variance(s) for s in samples], [len(s) - 1 for s in samples])
+        variances = moderated(list(map(log_variance, samples)), [len(s) - 1 for s in samples])
         usual, level = statistics.median(variances), ALPHA / len(tested)
         beyond = log_change(metric, detect) - log_change(metric, share)
         for (cell, key), variance in zip(tested, variances, strict=True):
@@ -98,7 +98,9 @@ def gate_plan(earlier: Side, share: float, metric: str | None, detect: float) ->
             else:
                 needed.append(least)
                 answered.append((clear, variance))
-    repetitions = _repetitions(max(needed), answered, usual, level) if needed else None
+    repetitions = None
+    if needed:
+        repetitions = _repetitions(max(needed), answered, usual, level)
     return GatePlan(metric, share, detect, len(compared), repetitions, tuple(without))
 
 
@@ -136,7 +138,9 @@ def power(n: int, beyond: float, variance: float, usual: float, level: float) ->
     variance, of which the test takes no less than that of the median experiment.
     """
     if variance == 0.0 and usual == 0.0:
-        return 1.0 if beyond > 0 else 0.0
+        if beyond > 0:
+            return 1.0
+        return 0.0
     degrees = 2 * (n - 1)
     of_row = variance * chdtri(degrees, 1.0 - _QUANTILES) / degrees
     of_median = usual * float(chdtri(degrees, 0.5)) / degrees

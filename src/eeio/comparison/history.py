@@ -68,7 +68,9 @@ _Place = tuple[str, str, str, What]
 def _place_of(campaign: Campaign, experiment: What, cell: Cell, key: str) -> _Place:
     """Another drive is another series, and energy of another domain or by another meter."""
     domain, meter = next(iter(cell.meters.items()), ("", ""))
-    source = f"{domain} by {meter}" if key in OF_EFFICIENCY and domain else ""
+    source = ""
+    if key in OF_EFFICIENCY and domain:
+        source = f"{domain} by {meter}"
     # The number of a loop device is another one each time.
     drive = re.sub(r"^(loop|nbd|zram)\d+$", r"\1", campaign.machine.drive_name)
     return campaign.machine.hostname, drive, source, experiment
@@ -82,8 +84,12 @@ def _distinguish(labels: dict[_Place, str]) -> None:
     for places in kinds.values():
         drives, sources = {place[1] for place in places}, {place[2] for place in places}
         for place in places:
-            drive = place[1] if len(drives) > 1 else ""
-            source = place[2] if len(sources) > 1 else ""
+            drive = ""
+            if len(drives) > 1:
+                drive = place[1]
+            source = ""
+            if len(sources) > 1:
+                source = place[2]
             labels[place] = ", ".join(filter(None, (labels[place], drive, source)))
 
 
@@ -92,7 +98,9 @@ def history(suite: str, campaigns: Sequence[Campaign], metric: str | None = None
     or MB/s where no campaign has energy."""
     ordered = sorted(campaigns, key=lambda campaign: campaign.design.created_utc)
     cells = named_cells(ordered)
-    key = named(metric).key if metric is not None else J_PER_GB
+    key = J_PER_GB
+    if metric is not None:
+        key = named(metric).key
     if metric is None and not any(cell.known(key) for of_one in cells for cell in of_one):
         key = named("MB/s").key
     found: dict[_Place, list[tuple[Campaign, Point]]] = {}
@@ -139,16 +147,14 @@ def _series(machine: str, label: str, values: Sequence[tuple[Campaign, Point]]) 
 
 def machine_differences(before: Machine, after: Machine) -> tuple[str, ...]:
     """`kernel: 6.1.0 -> 6.12.9`, of all that describes the machine and its tools."""
-    found = [
-        f"{field.name}: {one} -> {other}"
-        for field in fields(Machine)
-        if field.name not in (*_IDENTITY, "tools", "programs", "limits", "missing")
-        and (one := getattr(before, field.name)) != (other := getattr(after, field.name))
-    ]
+    differences = []
+    for field in fields(Machine):
+        if field.name not in (*_IDENTITY, "tools", "programs", "limits", "missing") and (
+            one := getattr(before, field.name)
+        ) != (other := getattr(after, field.name)):
+            differences.append(f"{field.name}: {one} -> {other}")
     old, new = ({tool.name: tool.version for tool in m.tools} for m in (before, after))
-    found += [
-        f"{name}: {old.get(name, 'none')} -> {new.get(name, 'none')}"
-        for name in sorted({*old, *new})
-        if old.get(name) != new.get(name)
-    ]
-    return tuple(found)
+    for name in sorted({*old, *new}):
+        if old.get(name) != new.get(name):
+            differences.append(f"{name}: {old.get(name, 'none')} -> {new.get(name, 'none')}")
+    return tuple(differences)

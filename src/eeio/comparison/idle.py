@@ -30,32 +30,45 @@ def idle_and_busy(campaign: Campaign, cells: Sequence[Cell]) -> list[IdleBusy]:
 
     All domains are those of that one experiment, so that they add up.
     """
-    measured = [m for m in POWER.values() if any(cell.n(m) for cell in cells)]
+    measured = {}
+    for d, m in POWER.items():
+        if any(cell.n(m) for cell in cells):
+            measured[d] = m
     if not measured:
         return []
-    busiest = max(
-        (cell for cell in cells if cell.n(measured[0])), key=lambda cell: cell.median(measured[0])
-    )
-    measured_idle = [reading for reading in campaign.idle if reading.kind != "modelled"]
-    readings = {reading.domain: reading for reading in measured_idle if reading.valid}
-    reasons = {reading.domain: "; ".join(reading.reasons) for reading in measured_idle}
-    place = (busiest.factors["machine"], busiest.factors["device"])
+    widest = next(iter(measured.values()))
+    busiest = max((cell for cell in cells if cell.n(widest)), key=lambda cell: cell.median(widest))
     label = busiest.label(without=("machine", "device"))
-    by_domain: dict[str, IdleBusy] = {}
-    for domain, metric in POWER.items():
-        if metric not in measured:
-            continue
-        idle_w, median_w = None, None
-        not_measured = campaign.idle_reason or f"idle was not measured in the domain {domain}"
-        reason = reasons.get(domain) or not_measured
-        if domain in readings:
-            idle_w, median_w = readings[domain].power_w, campaign.idle_median_w(readings[domain])
+    by_domain = {}
+    for domain, metric in measured.items():
+        idle_w, median_w, reason = _idle_power(campaign, domain)
         busy_w = busiest.known(metric)
         by_domain[domain] = IdleBusy(
-            *place, domain, idle_w, median_w, busy_w, _less(busy_w, [idle_w]), label,
+            busiest.factors["machine"],
+            busiest.factors["device"],
+            domain,
+            idle_w,
+            median_w,
+            busy_w,
+            _less(busy_w, [idle_w]),
+            label,
             reason if idle_w is None else None,
-        )  # fmt: skip
+        )
     return [*by_domain.values(), *_rest(by_domain)]
+
+
+def _idle_power(campaign: Campaign, domain: str) -> tuple[float | None, float | None, str]:
+    """Mean and median of a domain at idle, of the last valid reading, and why they are not
+    known."""
+    idle_w, median_w = None, None
+    reason = ""
+    for reading in campaign.idle:
+        if reading.domain == domain and reading.kind != "modelled":
+            reason = "; ".join(reading.reasons)
+            if reading.valid:
+                idle_w, median_w = reading.power_w, campaign.idle_median_w(reading)
+    not_measured = campaign.idle_reason or f"idle was not measured in the domain {domain}"
+    return idle_w, median_w, reason or not_measured
 
 
 def _rest(by_domain: Mapping[str, IdleBusy]) -> list[IdleBusy]:
@@ -71,10 +84,15 @@ def _rest(by_domain: Mapping[str, IdleBusy]) -> list[IdleBusy]:
     reason = f"system less {', '.join(item.domain for item in parts)}"
     return [
         replace(
-            total, domain="rest", idle_w=idle_w, idle_median_w=None, busy_w=busy_w,
-            extra_w=_less(busy_w, [idle_w]), reason=reason,
+            total,
+            domain="rest",
+            idle_w=idle_w,
+            idle_median_w=None,
+            busy_w=busy_w,
+            extra_w=_less(busy_w, [idle_w]),
+            reason=reason,
         )
-    ]  # fmt: skip
+    ]
 
 
 def _less(total: float | None, parts: Sequence[float | None]) -> float | None:

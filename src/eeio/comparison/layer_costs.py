@@ -77,7 +77,9 @@ def layer_costs(
     adjusted = iter(adjust(known, "benjamini-hochberg"))
     made = []
     for match, test in zip(found, tests, strict=True):
-        p = next(adjusted) if test is not None and test.p is not None else None
+        p = None
+        if test is not None and test.p is not None:
+            p = next(adjusted)
         made.append(_cost(match, test, p, alpha, most_uncertain))
     return tuple(made)
 
@@ -107,10 +109,10 @@ def _why_apart(match: Match) -> str | None:
 def _cost(
     match: Match, test: MannWhitney | None, p: float | None, alpha: float, most_uncertain: float
 ) -> LayerCost:
-    why = _why_apart(match)
+    reason = _why_apart(match)
     energy = difference_interval(*_values(match, J_PER_GB))
-    if why is not None:
-        energy = Estimate(None, None, energy.n, why)
+    if reason is not None:
+        energy = Estimate(None, None, energy.n, reason)
     seconds = difference_interval(*_values(match, S_PER_GB))
     n = min(energy.n if energy.value is not None else seconds.n)
     worst = largest_uncertainty(match.upper, match.lower)
@@ -128,4 +130,6 @@ def _verdict(energy: Estimate, test: MannWhitney | None, p: float | None, alpha:
         return "too few repetitions"
     if p is None or p >= alpha:
         return "no difference confirmed"
-    return "costs more" if energy.value > 0 else "costs less"
+    if energy.value > 0:
+        return "costs more"
+    return "costs less"

@@ -36,9 +36,13 @@ _ALIKE = (
 )
 # Arguments that make it another experiment than the layer's plain one.
 _PLAIN = {
-    "iodepth": "1", "engine": "psync", "clients": "1", "collective": "off", "stride": "",
+    "iodepth": "1",
+    "engine": "psync",
+    "clients": "1",
+    "collective": "off",
+    "stride": "",
     "replay": "",
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)
@@ -71,7 +75,9 @@ def layer_of(cell: Cell) -> str | None:
         name, value = told.own_file
         shared = arguments.get(name) != value
     if (level, api, processes) == ("library", "mpiio", "2"):
-        return SHARED if shared else None
+        if shared:
+            return SHARED
+        return None
     one = {
         ("device", "posix"): DEVICE,
         ("filesystem", "posix"): FILE_SYSTEM,
@@ -79,17 +85,27 @@ def layer_of(cell: Cell) -> str | None:
         ("library", "mpiio"): MPI_IO,
         ("library", "hdf5"): HDF5,
     }
-    return one.get((level, api)) if processes == "1" else None
+    if processes == "1":
+        return one.get((level, api))
+    return None
 
 
 def on_one_drive(disks: Mapping[str, str]) -> bool:
     """Whether a campaign's raw device and its directory (`Design.disks`) are on the same drive;
     true if there is at most one of them. False if this is not known."""
-    reported = [disks[option] for option in ("device", "directory") if option in disks]
-    drives = {
-        tuple(w for w in text.split(", ") if not (w.startswith("partition ") or w[-6:] == " bytes"))
-        for text in reported
-    }
+    reported = []
+    for option in ("device", "directory"):
+        if option in disks:
+            reported.append(disks[option])
+    drives = set()
+    for text in reported:
+        drives.add(
+            tuple(
+                w
+                for w in text.split(", ")
+                if not (w.startswith("partition ") or w[-6:] == " bytes")
+            )
+        )
     return len(set(reported)) <= 1 or (len(drives) == 1 and drives != {()})
 
 
@@ -116,13 +132,16 @@ def matches(cells: Iterable[Cell], one_drive: bool = True) -> list[Match]:
 
 def _place(layers: Mapping[str, list[Cell]]) -> tuple[object, ...]:
     cell = next(iter(layers.values()))[0]
-    alike = [cell.factors[name] for name in _ALIKE if name != "size"]
+    alike = []
+    for name in _ALIKE:
+        if name != "size":
+            alike.append(cell.factors[name])
     return (*alike[:4], cell.request_size_bytes or 0, *alike[4:])
 
 
 def _of_one_tool(cells: Iterable[Cell]) -> list[Cell]:
     known = list(cells)
-    first = min((_rank(cell) for cell in known), default=0)
+    first = min(map(_rank, known), default=0)
     return [cell for cell in known if _rank(cell) == first]
 
 
@@ -134,9 +153,10 @@ def _rank(cell: Cell) -> int:
 
 def _under(upper: Cell, layers: Mapping[str, list[Cell]], layer: str) -> tuple[str, Cell] | None:
     """The one experiment of that layer on the same target; a device is below every target."""
-    known = [
-        cell
-        for cell in _of_one_tool(layers.get(layer, ()))
-        if layer == DEVICE or cell.factors["target"] == upper.factors["target"]
-    ]
-    return (layer, known[0]) if len(known) == 1 else None
+    known = []
+    for cell in _of_one_tool(layers.get(layer, ())):
+        if layer == DEVICE or cell.factors["target"] == upper.factors["target"]:
+            known.append(cell)
+    if len(known) == 1:
+        return (layer, known[0])
+    return None

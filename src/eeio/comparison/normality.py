@@ -23,13 +23,16 @@ class NormalityCount:
 def normality_counts(cells: Sequence[Cell], alpha: float = ALPHA) -> list[NormalityCount]:
     """For each measured metric. Kolmogorov-Smirnov with fitted mean and deviation is far too
     lenient, and only for comparison with older papers; the other two decide."""
-    found = []
+    counts = []
     for metric in TESTED:
-        tested = [normality_of(cell.values(metric)) for cell in cells if cell.n(metric)]
+        tested = []
+        for cell in cells:
+            if cell.n(metric):
+                tested.append(normality_of(cell.values(metric)))
         if tested:
             rejected = (
                 sum((p := getattr(one, field.name).p) is not None and p < alpha for one in tested)
                 for field in fields(Normality)
             )
-            found.append(NormalityCount(metric, len(tested), *rejected))
-    return found
+            counts.append(NormalityCount(metric, len(tested), *rejected))
+    return counts

@@ -47,9 +47,9 @@ class Index:
         """Level -> the places of its cells."""
         if factor not in self._places:
             found = self._places[factor] = {}
-            for place, cell in enumerate(self.cells):
+            for index, cell in enumerate(self.cells):
                 if factor in cell.factors:
-                    found.setdefault(cell.factors[factor], []).append(place)
+                    found.setdefault(cell.factors[factor], []).append(index)
         return self._places[factor]
 
     def _rest(self, free: frozenset[str]) -> list[Rest]:

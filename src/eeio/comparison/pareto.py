@@ -74,8 +74,10 @@ def choices(cells: Iterable[Cell], most_uncertain: float = MOST_UNCERTAIN) -> tu
         if choice.reason is None and len(domains) > 1:
             ((usual, _),) = domains.most_common(1)
             if cell.efficiency_of != usual:
-                why = f"its power is of {', '.join(cell.efficiency_of)}, not of {', '.join(usual)}"
-                choice = replace(choice, reason=why)
+                reason = (
+                    f"its power is of {', '.join(cell.efficiency_of)}, not of {', '.join(usual)}"
+                )
+                choice = replace(choice, reason=reason)
         groups.setdefault((choice.operation, choice.buffer), []).append(choice)
     return tuple(
         placed
@@ -113,11 +115,10 @@ def _why_not(cell: Cell, most_uncertain: float) -> str | None:
 def _placed(group: Sequence[Choice]) -> list[Choice]:
     """Adds their fronts. Unranked experiments are on no front and dominate no other."""
     ranked = [one for one in group if one.reason is None]
-    of_rate = {
-        id(one): (one.efficiency_bytes_per_j, one.bandwidth_bytes_per_s)
-        for one in ranked
-        if one.efficiency_bytes_per_j is not None and one.bandwidth_bytes_per_s is not None
-    }
+    of_rate = {}
+    for one in ranked:
+        if one.efficiency_bytes_per_j is not None and one.bandwidth_bytes_per_s is not None:
+            of_rate[id(one)] = (one.efficiency_bytes_per_j, one.bandwidth_bytes_per_s)
     of_p99 = {
         id(one): (one.efficiency_bytes_per_j, -one.latency_p99_s)
         for one in ranked

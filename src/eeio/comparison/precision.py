@@ -30,23 +30,22 @@ def half_width(values: Sequence[float]) -> float | None:
     where one is not above 0."""
     if len(values) < 2 or min(values) <= 0:
         return None
-    deviation = statistics.stdev(math.log(value) for value in values)
+    deviation = statistics.stdev(map(math.log, values))
     return t_quantile(0.975, len(values) - 1) * deviation / math.sqrt(len(values))
 
 
 def log_variance(values: Sequence[float]) -> float:
     """Of the logarithms of two values above 0 or more."""
-    return statistics.variance(math.log(value) for value in values)
+    return statistics.variance(map(math.log, values))
 
 
 def known_worst(cells: Iterable[Cell]) -> Known | None:
     """Of all phases of an experiment; None where it gave no figure at all."""
-    found = [
-        Known(half_width(values), metric, len(values))
-        for cell in cells
-        for metric in KNOWN_BY
-        if (values := cell.values(metric))
-    ]
+    found = []
+    for cell in cells:
+        for metric in KNOWN_BY:
+            if values := cell.values(metric):
+                found.append(Known(half_width(values), metric, len(values)))
     return max(
         found, key=lambda k: math.inf if k.half_width is None else k.half_width, default=None
     )

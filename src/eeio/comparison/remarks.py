@@ -16,8 +16,10 @@ def of_runs(campaigns: Sequence[Campaign], cells: Sequence[Cell]) -> list[str]:
     """On the basis of the differences: repetitions, invalid and missing runs."""
     found = []
     for campaign in campaigns:
-        found += [f"{campaign.name}: {stamp}"] if (stamp := stamp_of([campaign])) else []
-        found += [f"{campaign.name}: {remark}" for remark in campaign.design.remarks]
+        if stamp := stamp_of([campaign]):
+            found.append(f"{campaign.name}: {stamp}")
+        for remark in campaign.design.remarks:
+            found.append(f"{campaign.name}: {remark}")
     counts = [max(map(cell.n, cell.measured), default=0) for cell in cells]
     few = sum(count < _FEW for count in counts)
     if few:
@@ -36,17 +38,19 @@ def of_runs(campaigns: Sequence[Campaign], cells: Sequence[Cell]) -> list[str]:
 def _missing_figures(cells: Sequence[Cell]) -> Iterator[str]:
     """Reasons that differ in their figures only are one remark."""
     missing = Counter(
-        (metric, why)
+        (metric, reason)
         for cell in cells
         for metric in _POWER_AND_EFFICIENCY
-        if (why := cell.why(metric)) is not None
+        if (reason := cell.why(metric)) is not None
     )
     alike: dict[tuple[str, str], list[tuple[str, int]]] = {}
-    for (metric, why), count in missing.items():
-        alike.setdefault((metric, _NUMBER.sub("#", why)), []).append((why, count))
+    for (metric, reason), count in missing.items():
+        alike.setdefault((metric, _NUMBER.sub("#", reason)), []).append((reason, count))
     for (metric, _), reasons in alike.items():
         count = sum(n for _, n in reasons)
-        more = f" ({len(reasons) - 1} more such figures)" if len(reasons) > 1 else ""
+        more = ""
+        if len(reasons) > 1:
+            more = f" ({len(reasons) - 1} more such figures)"
         yield (
             f"{_POWER_AND_EFFICIENCY[metric]}: missing in {count} of {len(cells)} experiments: "
             f"{reasons[0][0]}{more}"
@@ -60,7 +64,10 @@ def of_flush(cells: Sequence[Cell]) -> list[str]:
     """On experiments not joined because some writes were flushed differently, or it is unknown
     how."""
     levels = {(c.factors.get("flush", ""), c.factors.get("durable", "")) for c in cells}
-    known = {(flush, durable) for flush, durable in levels if flush not in ("", "as found")}
+    known = set()
+    for flush, durable in levels:
+        if flush not in ("", "as found"):
+            known.add((flush, durable))
     found = []
     if any(flush == UNKNOWN for flush, _ in known):
         found.append(
@@ -107,7 +114,9 @@ def domain_warnings(cells: Sequence[Cell]) -> list[str]:
     for cell in cells:
         of_machine.setdefault(cell.factors["machine"], {}).update(dict.fromkeys(cell.efficiency_of))
         doubts |= dict.fromkeys(f"{cell.factors['machine']}: doubtful: {d}" for d in cell.doubts)
-    domains = {domain for of in of_machine.values() for domain in of}
+    domains: set[str] = set()
+    for of in of_machine.values():
+        domains.update(of)
     listed = [f"{machine}: {', '.join(of)}" for machine, of in of_machine.items() if of]
     found = []
     if len(domains) > 1:

@@ -23,7 +23,7 @@ from eeio.statistics.decision import Rule
 
 def _metrics() -> tuple[str, ...]:
     """The keys of all metrics that vary between sessions."""
-    found = [one.key for one in in_cells() if one.key != UNCERTAINTY]
+    found = [cell.key for cell in in_cells() if cell.key != UNCERTAINTY]
     return (*found, *POWER.values(), OF_DRIVE)
 
 
@@ -102,15 +102,18 @@ def check_one_machine(campaigns: Sequence[Campaign]) -> None:
 def joined(sessions: Sequence[Sequence[Cell]]) -> list[Cell]:
     """The experiments of the sessions, each with one value a session: the geometric mean of its
     repetitions. One that is not in all sessions has no value, with the reason."""
-    of_each = [by_what(cells) for cells in sessions]
+    of_each = list(map(by_what, sessions))
     found = []
     for key in dict.fromkeys(key for of in of_each for key in of):
-        cells = [of[key] for of in of_each if key in of]
+        cells = []
+        for of in of_each:
+            if key in of:
+                cells.append(of[key])
         if len(cells) == len(of_each):
             found.append(_joined(cells))
         else:
-            why = Missing(f"only {len(cells)} of {len(of_each)} sessions have a result of it")
-            found.append(replace(cells[0], figures=dict.fromkeys(_metrics(), why)))
+            reason = Missing(f"only {len(cells)} of {len(of_each)} sessions have a result of it")
+            found.append(replace(cells[0], figures=dict.fromkeys(_metrics(), reason)))
     return found
 
 
@@ -118,17 +121,16 @@ def session_effects(
     names: Sequence[str], sessions: Sequence[Sequence[Cell]]
 ) -> list[SessionEffect]:
     """Of each metric that two repetitions of an experiment have in all sessions."""
-    of_each = [by_what(cells) for cells in sessions]
-    found = []
+    of_each = list(map(by_what, sessions))
+    effects = []
     for metric in _metrics():
-        shared = [
-            [of[key] for of in of_each]
-            for key in of_each[0]
-            if all(key in of and _has_spread(of[key], metric) for of in of_each)
-        ]
+        shared = []
+        for key in of_each[0]:
+            if all(key in of and _has_spread(of[key], metric) for of in of_each):
+                shared.append([of[key] for of in of_each])
         if shared:
-            found.append(_effect(metric, tuple(names), shared))
-    return found
+            effects.append(_effect(metric, tuple(names), shared))
+    return effects
 
 
 def _effect(metric: str, names: tuple[str, ...], shared: Sequence[Sequence[Cell]]) -> SessionEffect:
@@ -149,11 +151,13 @@ def _effect(metric: str, names: tuple[str, ...], shared: Sequence[Sequence[Cell]
         for name, mean in zip(names, means, strict=True):
             deviations[name].append(mean - middle)
     return SessionEffect(
-        metric, names, len(shared),
+        metric,
+        names,
+        len(shared),
         math.sqrt(max(0.0, statistics.fmean(between))),
         math.sqrt(statistics.fmean(within)),
-        {name: math.expm1(statistics.median(found)) for name, found in deviations.items()},
-    )  # fmt: skip
+        {name: math.expm1(statistics.median(deviation)) for name, deviation in deviations.items()},
+    )
 
 
 def _joined(cells: Sequence[Cell]) -> Cell:
@@ -163,10 +167,9 @@ def _joined(cells: Sequence[Cell]) -> Cell:
     sources: dict[str, int] = {metric: len(of_session[domain]) for domain, metric in POWER.items()}
     sources |= dict.fromkeys(OF_EFFICIENCY, len(energies))
     sources[OF_DRIVE] = len(of_session["device"])
-    figures = {
-        metric: _of_sessions(cells, metric, sources.get(metric, 1) > 1)
-        for metric in (*_metrics(), UNCERTAINTY)
-    }
+    figures = {}
+    for metric in (*_metrics(), UNCERTAINTY):
+        figures[metric] = _of_sessions(cells, metric, sources.get(metric, 1) > 1)
     return replace(cells[0], figures=figures)
 
 
@@ -181,7 +184,7 @@ def _of_sessions(cells: Sequence[Cell], metric: str, is_mixed: bool) -> Measured
 
 
 def _mean_log(cell: Cell, metric: str) -> float:
-    return statistics.fmean(math.log(value) for value in cell.values(metric))
+    return statistics.fmean(map(math.log, cell.values(metric)))
 
 
 def _has_spread(cell: Cell, metric: str) -> bool:

@@ -182,16 +182,29 @@ class Cost:
 
 
 ANSWERS = (
-    "j_per_gb", "kwh_per_tb", "money_per_tb", "electricity_per_tb", "purchase_per_tb",
-    "g_co2e_per_tb", "g_co2e_operation_per_tb", "g_co2e_embodied_per_tb", "kwh_per_tb_year",
-    "money_per_tb_year", "g_co2e_per_tb_year",
-)  # fmt: skip
+    "j_per_gb",
+    "kwh_per_tb",
+    "money_per_tb",
+    "electricity_per_tb",
+    "purchase_per_tb",
+    "g_co2e_per_tb",
+    "g_co2e_operation_per_tb",
+    "g_co2e_embodied_per_tb",
+    "kwh_per_tb_year",
+    "money_per_tb_year",
+    "g_co2e_per_tb_year",
+)
 MOVED = ("kwh_per_tb", "money_per_tb", "g_co2e_per_tb")
 """Answers for a moved TB that have parts, and a value for each duty cycle."""
 HEADLINES = (
-    "j_per_gb", "kwh_per_tb", "money_per_tb", "g_co2e_per_tb", "kwh_per_tb_year",
-    "money_per_tb_year", "g_co2e_per_tb_year",
-)  # fmt: skip
+    "j_per_gb",
+    "kwh_per_tb",
+    "money_per_tb",
+    "g_co2e_per_tb",
+    "kwh_per_tb_year",
+    "money_per_tb_year",
+    "g_co2e_per_tb_year",
+)
 """Answers with sensitivities: the others are their parts."""
 
 

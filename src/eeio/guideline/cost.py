@@ -87,17 +87,17 @@ def costs(
         systems = _common(systems)
     bootstrap = Bootstrap(confidence, resamples, seed)
     # Separate streams: the systems' runs are independent of each other.
-    made = [
-        _cost(system, workload, inputs, bootstrap, _STREAMS * place)
-        for place, (system, inputs) in enumerate(zip(systems, given, strict=True))
-    ]
-    verdicts = [
-        _less_per_tb(answer, made[0], other, bootstrap)
-        for other in made[1:]
-        for answer in ("kwh_per_tb", "money_per_tb")
-        if all(not isinstance(answers.get(answer), str) for _, answers, _ in (made[0], other))
-    ]
-    return tuple(one for one, _, _ in made), tuple(one for one in verdicts if one is not None)
+    made = []
+    for index, (system, inputs) in enumerate(zip(systems, given, strict=True)):
+        made.append(_cost(system, workload, inputs, bootstrap, _STREAMS * index))
+    verdicts = []
+    for other in made[1:]:
+        for answer in ("kwh_per_tb", "money_per_tb"):
+            if all(not isinstance(answers.get(answer), str) for _, answers, _ in (made[0], other)):
+                verdicts.append(_less_per_tb(answer, made[0], other, bootstrap))
+    return tuple(one for one, _, _ in made), tuple(
+        verdict for verdict in verdicts if verdict is not None
+    )
 
 
 _STREAMS = 100_000
@@ -114,8 +114,11 @@ def _less_per_tb(answer: str, a: _Made, b: _Made, bootstrap: Bootstrap) -> LessP
     ratio = bootstrap.estimate(Replicates(theirs / ours, n_first + n_second))
     less = None
     if ratio.interval is not None:
-        less = second.system if ratio.interval.high < 1.0 else None
-        less = first.system if ratio.interval.low > 1.0 else less
+        less = None
+        if ratio.interval.high < 1.0:
+            less = second.system
+        if ratio.interval.low > 1.0:
+            less = first.system
     return LessPerTb(answer, first.system, second.system, ratio, less)
 
 
@@ -162,9 +165,11 @@ def _cost(
         share_of = workload.share_of
         messages += workload.messages
         found, lacking = _of_workload(system, workload)
-    messages += [f"{label}: {cell.why_fewer}" for label, _, cell in found if cell.left_out]
+    for label, _, cell in found:
+        if cell.left_out:
+            messages.append(f"{label}: {cell.why_fewer}")
     made = [
-        replicate(cell, bootstrap, stream + 2 * place) for place, (_, _, cell) in enumerate(found)
+        replicate(cell, bootstrap, stream + 2 * index) for index, (_, _, cell) in enumerate(found)
     ]
     mix = tuple(
         _share(label, share, cell, bootstrap)
@@ -208,7 +213,9 @@ def _cost(
 def _name_of(workload: Workload | None, found: Sequence[tuple[str, float, CellValues]]) -> str:
     if workload is not None:
         return workload.name
-    return found[0][0] if len(found) == 1 else "every experiment alike"
+    if len(found) == 1:
+        return found[0][0]
+    return "every experiment alike"
 
 
 def _named(cell: CellValues) -> str:
@@ -232,10 +239,11 @@ def _together(
     shares: Sequence[float], cells: Sequence[CellReplicates], share_of: ShareOf
 ) -> tuple[Floats, Floats]:
     """Bandwidth and power under the mix; shares of time are specific to this system."""
-    bytes_shares = [
-        share * (cell.bandwidth if share_of == "time" else np.ones_like(cell.bandwidth))
-        for share, cell in zip(shares, cells, strict=True)
-    ]
+    bytes_shares = []
+    for share, cell in zip(shares, cells, strict=True):
+        bytes_shares.append(
+            share * (cell.bandwidth if share_of == "time" else np.ones_like(cell.bandwidth))
+        )
     return together(bytes_shares, cells)
 
 
@@ -335,22 +343,30 @@ def _stored_share(terms: _Terms, total: float | None) -> Answer:
 
 
 def _grams(kilograms: float | None) -> float | None:
-    return None if kilograms is None else 1000.0 * kilograms
+    if kilograms is None:
+        return None
+    return 1000.0 * kilograms
 
 
 def _scaled(answer: Answer, factor: float) -> Answer:
-    return answer if isinstance(answer, str) else answer * factor
+    if isinstance(answer, str):
+        return answer
+    return answer * factor
 
 
 def _priced(answer: Answer, price: float | None, option: str) -> Answer:
-    return f"not given: {option}" if price is None else _scaled(answer, price)
+    if price is None:
+        return f"not given: {option}"
+    return _scaled(answer, price)
 
 
 def _sum(running: Answer, bought: Answer, given: float | None) -> Answer:
     """The sum of both; the purchase only if its price is given: then both must be known."""
     if given is None or isinstance(running, str):
         return running
-    return bought if isinstance(bought, str) else running + bought
+    if isinstance(bought, str):
+        return bought
+    return running + bought
 
 
 def _estimated(name: str, answer: Answer, n: tuple[int, ...], bootstrap: Bootstrap) -> Estimate:
@@ -382,9 +398,13 @@ def _parts(terms: _Terms) -> tuple[CostPart, ...]:
         parts.append(CostPart(answer, "energy, moving", float(busy[0]) * rate))
         if idle[0] > 0:
             parts.append(CostPart(answer, "energy, idle", float(idle[0]) * rate))
-        purchase = None if bought is None else total[bought]
+        purchase = None
+        if bought is not None:
+            purchase = total[bought]
         if purchase is not None and not isinstance(purchase, str):
-            name = "purchase" if answer == "money_per_tb" else "embodied carbon"
+            name = "embodied carbon"
+            if answer == "money_per_tb":
+                name = "purchase"
             parts.append(CostPart(answer, name, float(purchase[0])))
     return tuple(parts)
 
@@ -402,7 +422,9 @@ def _by_duty(terms: _Terms) -> tuple[CostAtDuty, ...]:
 
 
 def _first(answer: Answer) -> float | None:
-    return None if isinstance(answer, str) else float(answer[0])
+    if isinstance(answer, str):
+        return None
+    return float(answer[0])
 
 
 def _central(terms: _Terms) -> _Terms:
@@ -422,7 +444,7 @@ def _sensitivities(terms: _Terms) -> tuple[Sensitivity, ...]:
     the other 10 % larger. Skips inputs that an answer does not depend on."""
     central = _central(terms)
     before = _answers(central)
-    found: list[Sensitivity] = []
+    sensitivities: list[Sensitivity] = []
     for answer in HEADLINES:
         value = before[answer]
         if isinstance(value, str):
@@ -444,5 +466,5 @@ def _sensitivities(terms: _Terms) -> tuple[Sensitivity, ...]:
             if abs(change) > 1e-12:
                 of_answer.append(Sensitivity(answer, shown, change))
         of_answer.sort(key=lambda one: -abs(one.change or 0.0))
-        found += of_answer
-    return tuple(found)
+        sensitivities += of_answer
+    return tuple(sensitivities)

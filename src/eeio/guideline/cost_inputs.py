@@ -139,8 +139,9 @@ def read_grid(path: Path) -> Grid:
     try:
         text = inputs.read_text(path, inputs.TABLE_BYTES)
     except (OSError, LimitError) as error:
-        why = error.strerror if isinstance(error, OSError) else error
-        raise EeioError(f"{path}: cannot be read as hours of carbon intensity: {why}") from error
+        reason = error.strerror if isinstance(error, OSError) else error
+        message = f"{path}: cannot be read as hours of carbon intensity: {reason}"
+        raise EeioError(message) from error
     lines = text.splitlines()
     if not lines or [cell.strip() for cell in lines[0].split(",")] != _HEADER:
         raise EeioError(f"{path}, line 1: expected the header {','.join(_HEADER)}")

@@ -61,9 +61,9 @@ def cells(campaign: Campaign, choice: Choice, domain: str, left_out: LeftOut) ->
             continue
         both, without = cell.together(BANDWIDTH, power, energy)
         if not both:
-            why = cell.why(power) or cell.why(BANDWIDTH)
-            why = why or "no repetition has both bandwidth and power"
-            left_out.setdefault(why, []).append(f"{campaign.name}: {cell.label()}")
+            reason = cell.why(power) or cell.why(BANDWIDTH)
+            reason = reason or "no repetition has both bandwidth and power"
+            left_out.setdefault(reason, []).append(f"{campaign.name}: {cell.label()}")
             continue
         key = CellKey(
             operation=factors["operation"],
@@ -96,7 +96,7 @@ def domain_of(campaigns: Sequence[Campaign], choice: Choice) -> str | None:
 def is_enough(campaigns: Sequence[Campaign], choice: Choice) -> bool:
     """Whether every campaign has an experiment that counts, in one domain."""
     domain = domain_of(campaigns, choice)
-    return domain is not None and all(cells(one, choice, domain, {}) for one in campaigns)
+    return domain is not None and all(cells(campaign, choice, domain, {}) for campaign in campaigns)
 
 
 def unranked_remarks(campaign: Campaign, choice: Choice, domain: str) -> list[str]:
@@ -109,10 +109,10 @@ def unranked_remarks(campaign: Campaign, choice: Choice, domain: str) -> list[st
         wanted = experiment.tool == choice.tool and experiment.level == choice.level
         if wanted and figures.power_domain == domain and _may_count(figures):
             reasons[figures.ranked_reason] += 1
-    return [
-        f"experiments that the report does not rank: {count} ({reason})"
-        for reason, count in reasons.items()
-    ]
+    remarks = []
+    for reason, count in reasons.items():
+        remarks.append(f"experiments that the report does not rank: {count} ({reason})")
+    return remarks
 
 
 def _may_count(figures: DomainFigures) -> bool:
@@ -128,7 +128,9 @@ def domain_remark(domain: str, campaigns: int) -> str | None:
     """A remark on power that is not that of the complete machine."""
     if domain == "system":
         return None
-    both = "every campaign has" if campaigns > 1 else "the campaign has"
+    both = "the campaign has"
+    if campaigns > 1:
+        both = "every campaign has"
     return (
         f"power of the {domain}, the widest domain that {both}: the rest of the machine is excluded"
     )
@@ -136,14 +138,13 @@ def domain_remark(domain: str, campaigns: int) -> str | None:
 
 def measured_domains(campaigns: Sequence[Campaign]) -> list[str]:
     """The domains that any run of them has a valid reading of, the widest first."""
-    measured = {
-        reading.domain
-        for campaign in campaigns
-        for run in campaign.runs
-        for phase in run.phases
-        for reading in energy_of(phase)
-        if reading.valid and reading.kind != "modelled"
-    }
+    measured = set()
+    for campaign in campaigns:
+        for run in campaign.runs:
+            for phase in run.phases:
+                for reading in energy_of(phase):
+                    if reading.valid and reading.kind != "modelled":
+                        measured.add(reading.domain)
     return [domain for domain in DOMAINS if domain in measured]
 
 
@@ -158,4 +159,6 @@ def _load(arguments: str) -> str:
 
 
 def _target(target: str) -> str:
-    return "" if target == "file" else f" {target.removeprefix('file on ')}"
+    if target == "file":
+        return ""
+    return f" {target.removeprefix('file on ')}"

@@ -65,10 +65,8 @@ def guideline(
     pairs, comparisons = _compare(workload, traditional, low_power, choice, bootstrap)
     messages = [*workload.messages, *_messages(traditional, low_power, choice)]
     missing = [row for row in comparisons if row.reason]
-    messages += [
-        f"{row.label}{'' if row.share is None else ' (in the mix)'}: {row.reason}"
-        for row in missing
-    ]
+    for row in missing:
+        messages.append(f"{row.label}{'' if row.share is None else ' (in the mix)'}: {row.reason}")
     of_mix = [pair for pair in pairs if pair.share is not None]
     lacking = [row.label for row in missing if row.share is not None]
     reason = None
@@ -103,7 +101,8 @@ def guideline(
         ("fractional", ratio.values),
         ("whole", np.full_like(ratio.values, rounded)),
     ]
-    plans += [("asked", np.full_like(ratio.values, float(count))) for count in counts]
+    for count in counts:
+        plans.append(("asked", np.full_like(ratio.values, float(count))))
     change = Replicates(ratio.values * mix.p_lp / mix.p_ts - 1.0, mix.n)
     energy_change = bootstrap.estimate(change)
     return replace(
@@ -174,19 +173,17 @@ def _check_costs(costs: Costs) -> None:
 
 
 def _messages(traditional: Server, low_power: Server, choice: Choice) -> list[str]:
-    found = []
+    messages = []
     for system in (traditional, low_power):
-        found += [
-            f"{system.name}, {cell.key.label}: {cell.why_fewer}"
-            for cell in system.cells
-            if cell.left_out
-        ]
+        for cell in system.cells:
+            if cell.left_out:
+                messages.append(f"{system.name}, {cell.key.label}: {cell.why_fewer}")
     single = all(
         len({cell.variant for cell in system.cells}) < 2 for system in (traditional, low_power)
     )
     if choice == "best-worst" and single:
-        found.append("each system has one variant, so best against worst is the same as medians")
-    return found
+        messages.append("each system has one variant, so best against worst is the same as medians")
+    return messages
 
 
 def _compare(
@@ -288,7 +285,9 @@ def _deployment(
     for operation in dict.fromkeys(pair.key.operation for pair in of_mix):
         part = mix_of([p for p in of_mix if p.key.operation == operation], workload.share_of)
         # The number of servers is based on the complete mix, unless it is given.
-        n = mix.n if kind == "fractional" else part.n
+        n = part.n
+        if kind == "fractional":
+            n = mix.n
         operations.append(Change(operation, True, change(part.b_lp, part.b_ts, n)))
     count = Replicates(servers, mix.n)
     return Deployment(

@@ -62,9 +62,9 @@ class Bootstrap:
 
     def too_few(self, n: Sequence[int]) -> str | None:
         """Why samples of these sizes have no interval, not even by Student's t; or None."""
-        return (
-            too_few_for_interval(n, self.confidence) if min(n, default=0) < FEWEST_FOR_T else None
-        )
+        if min(n, default=0) < FEWEST_FOR_T:
+            return too_few_for_interval(n, self.confidence)
+        return None
 
     def _how(self, n: Sequence[int]) -> str | None:
         """The method of the interval if it is not only the bootstrap's."""
@@ -98,10 +98,10 @@ def _unusable(values: Sequence[float], unit: str) -> str | None:
 def _unusable_variants(system: Server, cells: Iterable[CellValues]) -> Iterator[str]:
     for cell in cells:
         name = f"{system.name} {cell.variant}".strip()
-        why = _unusable(cell.bandwidth_bytes_per_s, "bandwidth")
-        why = why or _unusable(cell.power_w, "power")
-        if why:
-            yield f"{name}: {why}"
+        reason = _unusable(cell.bandwidth_bytes_per_s, "bandwidth")
+        reason = reason or _unusable(cell.power_w, "power")
+        if reason:
+            yield f"{name}: {reason}"
 
 
 def _ambiguous(system: Server, cells: Sequence[CellValues]) -> str | None:
@@ -120,8 +120,8 @@ def pick(system: Server, key: CellKey, choice: Choice, best: bool) -> CellValues
     cells = [cell for cell in system.cells if key.covers(cell.key)]
     if not cells:
         return f"{system.name} has no such experiment"
-    if (why := _ambiguous(system, cells)) is not None:
-        return why
+    if (reason := _ambiguous(system, cells)) is not None:
+        return reason
     reasons = list(_unusable_variants(system, cells))
     if reasons:
         # The best or worst variant could be the one that cannot be used.
@@ -129,7 +129,9 @@ def pick(system: Server, key: CellKey, choice: Choice, best: bool) -> CellValues
     if len(cells) > 1 and choice == "medians":
         variants = ", ".join(cell.variant or "(unnamed)" for cell in cells)
         return f"{system.name} has several variants ({variants}): give one, or choose best-worst"
-    pick = max if best else min
+    pick = min
+    if best:
+        pick = max
     return pick(cells, key=lambda cell: float(np.median(cell.bandwidth_bytes_per_s)))
 
 

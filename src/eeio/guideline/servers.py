@@ -38,7 +38,9 @@ class CellValues:
     def flushed(self) -> str:
         """As text: the requested flush, and whether it is durable."""
         flush = self.key.flush or "unknown"
-        return f"flush {flush}, not durable" if self.durable is False else f"flush {flush}"
+        if self.durable is False:
+            return f"flush {flush}, not durable"
+        return f"flush {flush}"
 
     def __post_init__(self) -> None:
         if len(self.bandwidth_bytes_per_s) != len(self.power_w):
@@ -71,7 +73,9 @@ class Server:
         """The missing part of its price, as text; empty if the price is known."""
         if self.price is not None:
             return ""
-        parts = [] if self.server_price is not None else ["the server itself"]
+        parts = []
+        if self.server_price is None:
+            parts = ["the server itself"]
         if self.device_price is None and self.devices:
             parts.append("a drive in it (0 if the server's price includes the drives)")
         return f"the price of {self.name} is not known: {' and '.join(parts)}"

@@ -40,8 +40,11 @@ class CellKey:
         """`sequential write 32 KiB, buffer off, flush end`."""
         kind = sized(io_label(self.operation, self.spatiality), self.request_size_bytes)
         text = f"{kind}, buffer {self.buffer or 'not stated'}"
-        text += f", disk cache {self.disk}" if self.disk else ""
-        return f"{text}, flush {self.flush}" if self.flush else text
+        if self.disk:
+            text += f", disk cache {self.disk}"
+        if self.flush:
+            return f"{text}, flush {self.flush}"
+        return text
 
     def covers(self, other: "CellKey") -> bool:
         """Whether the other has these factors; a factor that is not stated covers any."""

@@ -63,7 +63,7 @@ class _Reader:
         listed = body["workload"]
         if not isinstance(listed, yaml.SequenceNode) or not listed.value:
             raise self._error(listed, "workload must be a list of one entry or more")
-        entries = [self._entry(item) for item in listed.value]
+        entries = list(map(self._entry, listed.value))
         try:
             return make_workload(name, entries, cast(ShareOf, share_of))
         except EeioError as error:
@@ -75,7 +75,9 @@ class _Reader:
             {"operation", "spatiality", "request_size_bytes", "share"},
             {"cache", "flush"},
         )
-        cache = self._mapping(body["cache"], set(), {"buffer", "disk"}) if "cache" in body else {}
+        cache = {}
+        if "cache" in body:
+            cache = self._mapping(body["cache"], set(), {"buffer", "disk"})
         operation = self._one_of(body["operation"], "operation", _OPERATIONS)
         if "flush" in body and operation == "read":
             raise self._error(body["flush"], "flush belongs to a write: a read has none")
@@ -135,7 +137,8 @@ class _Reader:
     def _switch(self, node: yaml.Node, name: str) -> Switch:
         value = self._scalar(node)
         # YAML 1.1 reads a bare on or off as a truth value.
-        value = {True: "on", False: "off"}.get(value, value) if isinstance(value, bool) else value
+        if isinstance(value, bool):
+            value = {True: "on", False: "off"}.get(value, value)
         if value not in get_args(Switch):
             raise self._error(node, f"{name} {value!r} is not one of on, off")
         return cast(Switch, value)

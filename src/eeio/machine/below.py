@@ -53,34 +53,53 @@ def _image_of(device: BlockDevice) -> _Image | None:
         return None
     named = text.removesuffix(b" (deleted)")
     path = Path(os.fsdecode(named))
-    known = status(Path("/dev", disk.name)) if device.root == Path("/") else None
-    unseen = _why_unseen(path) if device.root == Path("/") else None
-    if known is not None:
-        number = known.file[0] if known.block is None else known.block
-        if os.major(number):
-            below = device_of_number(os.major(number), os.minor(number), device.root)
-            of_block = () if below is None else (below,)
-            numbered = [m for m in mounts(device.root) if m.number == _text_of_number(number)]
-            mounted = numbered[0] if numbered else None
-            why = why_file_not_direct(path, mounted)
-            return _Image(path, None, of_block, why_not_direct=why, mount=mounted)
-        location = _location_of(known, path)
-        if location is None:
-            return _Image(
-                path, None, (),
-                f"the drive below /dev/{disk.name} is unknown: its image {path} is on a file "
-                "system that is unmounted, or mounted elsewhere only (such as in a container)",
-            )  # fmt: skip
-    else:
-        is_here = unseen is not None or (device.root == Path("/") and path.exists())
-        if not is_here and device.root == Path("/") and named == text:
+    if device.root != Path("/"):
+        return _image_at(path, path.parent, device.root, None)
+    known = status(Path("/dev", disk.name))
+    unseen = _why_unseen(path)
+    if known is None:
+        if unseen is not None or path.exists():
+            return _image_at(path, path, device.root, unseen)
+        if named == text:
             return _Image(path, None)  # a path outside of this container
-        location = path if is_here else path.parent
+        return _image_at(path, path.parent, device.root, unseen)
+    number = known.file[0] if known.block is None else known.block
+    if os.major(number):
+        return _image_on_device(path, number, device.root)
+    location = _location_of(known, path)
+    if location is None:
+        return _Image(
+            path,
+            None,
+            unknown=f"the drive below /dev/{disk.name} is unknown: its image {path} is on a file "
+            "system that is unmounted, or mounted elsewhere only (such as in a container)",
+        )
+    return _image_at(path, location, device.root, unseen)
+
+
+def _image_on_device(path: Path, number: int, root: Path) -> _Image:
+    """An image on the block device of this number."""
+    below = device_of_number(os.major(number), os.minor(number), root)
+    mounted = [m for m in mounts(root) if m.number == _text_of_number(number)]
+    mount = None
+    if mounted:
+        mount = mounted[0]
+    return _Image(
+        path,
+        None,
+        () if below is None else (below,),
+        why_not_direct=why_file_not_direct(path, mount),
+        mount=mount,
+    )
+
+
+def _image_at(path: Path, location: Path, root: Path, unseen: str | None) -> _Image:
+    """An image of which `location` is on the same file system."""
     with suppress(OSError):
-        devices = tuple(backing_devices(location, device.root))
-        mount = mount_of(location, device.root)
-        why = why_file_not_direct(path, mount)
-        return _Image(path, mount.filesystem, devices, None, why, mount, unseen)
+        devices = tuple(backing_devices(location, root))
+        mount = mount_of(location, root)
+        reason = why_file_not_direct(path, mount)
+        return _Image(path, mount.filesystem, devices, None, reason, mount, unseen)
     return _Image(path, None)
 
 
@@ -132,13 +151,19 @@ def why_in_memory(device: BlockDevice, depth: int = 0) -> str | None:
                 f"{image.filesystem}, which shows no device"
             )
     reasons = (why_in_memory(one, depth + 1) for one in _next_below(device, image))
-    return next((why for why in reasons if why is not None), None)
+    for reason in reasons:
+        if reason is not None:
+            return reason
+    return None
 
 
 def why_any_in_memory(devices: Sequence[BlockDevice]) -> str | None:
     """Why one of the devices keeps its data in memory; None if none does."""
     reasons = map(why_in_memory, devices)
-    return next((why for why in reasons if why is not None), None)
+    for reason in reasons:
+        if reason is not None:
+            return reason
+    return None
 
 
 def has_drives_elsewhere(filesystem: str) -> bool:
@@ -157,7 +182,9 @@ def _next_below(device: BlockDevice, image: _Image | None) -> list[BlockDevice]:
         names = sorted(entry.name for entry in (device.disk_sysfs / "slaves").iterdir())
     slaves = [named_device(name, device.root) for name in names]
     below = [slave for slave in slaves if slave is not None]
-    return below if image is None else [*below, *image.devices]
+    if image is None:
+        return below
+    return [*below, *image.devices]
 
 
 @dataclass(frozen=True)
@@ -181,39 +208,42 @@ def stack_below(device: BlockDevice, depth: int = 0) -> list[BlockDevice]:
 def mount_of_image(device: BlockDevice) -> Mount | None:
     """The file system with the image of a loop device, if it is known; None for other devices."""
     image = _image_of(device)
-    return None if image is None else image.mount
+    if image is None:
+        return None
+    return image.mount
 
 
 def _caches_of_image(image: _Image, disk: Path) -> list[CacheBelow]:
-    found = []
+    caches = []
     if _text_of(disk / "loop/dio") == "0":
         text = f"the page cache of the image {image.path} (/dev/{disk.name} has no direct I/O)"
-        found.append(CacheBelow(text, True))
+        caches.append(CacheBelow(text, True))
     elif image.why_not_direct is not None:
         text = f"the page cache of the image {image.path}: {image.why_not_direct}"
-        found.append(CacheBelow(text, True))
+        caches.append(CacheBelow(text, True))
     if image.unseen is not None:
         text = f"an image of which caches are not known ({image.path}: {image.unseen})"
-        found.append(CacheBelow(text, False))
+        caches.append(CacheBelow(text, False))
     if image.filesystem == "zfs":
-        found.append(CacheBelow(f"the ARC of ZFS with the image {image.path}", True))
-    return found
+        caches.append(CacheBelow(f"the ARC of ZFS with the image {image.path}", True))
+    return caches
 
 
 def caches_below(device: BlockDevice, depth: int = 0) -> list[CacheBelow]:
     """All that direct I/O to the device passes through: the page cache of a loop device's image,
     the ARC of ZFS, bcache, dm-cache, dm-writecache, a write-back journal of md."""
     disk, image = device.disk_sysfs, _image_of(device)
-    found = [] if image is None else _caches_of_image(image, disk)
+    found = []
+    if image is not None:
+        found = _caches_of_image(image, disk)
     if re.fullmatch(r"zd[0-9]+", disk.name):
         found.append(CacheBelow(f"the ARC of ZFS (/dev/{disk.name})", True))
     if (state := _text_of(disk / "bcache/state")) is not None and state != "no cache":
         found.append(CacheBelow(f"the cache of bcache (/dev/{disk.name})", False))
     if "[write-back]" in (_text_of(disk / "md/journal_mode") or ""):
         found.append(CacheBelow(f"the write-back journal of /dev/{disk.name}", False))
-    found += [
-        CacheBelow(f"{target} (/dev/{disk.name})", False) for target in _caching_targets(device)
-    ]
+    for target in _caching_targets(device):
+        found.append(CacheBelow(f"{target} (/dev/{disk.name})", False))
     if depth < DEEPEST:
         for below in _next_below(device, image):
             found += caches_below(below, depth + 1)
@@ -235,9 +265,15 @@ def _caching_targets(device: BlockDevice) -> list[str]:
         with suppress(EeioError):
             lines = run_command(["dmsetup", "table", name]).splitlines()
             types = (fields[2] for line in lines if len(fields := line.split()) > 2)
-            return [_CACHE_TARGETS[kind] for kind in dict.fromkeys(types) if kind in _CACHE_TARGETS]
+            targets = []
+            for kind in dict.fromkeys(types):
+                if kind in _CACHE_TARGETS:
+                    targets.append(_CACHE_TARGETS[kind])
+            return targets
     parts = [_text_of(slave / "dm/uuid") or "" for slave in sorted(disk.glob("slaves/*"))]
-    return ["a cache of LVM"] if any(part.endswith(_CACHE_PARTS) for part in parts) else []
+    if any(part.endswith(_CACHE_PARTS) for part in parts):
+        return ["a cache of LVM"]
+    return []
 
 
 def _text_of(path: Path) -> str | None:
@@ -268,11 +304,13 @@ def check_directory(directory: Path, needed_bytes: int, allow_memory: bool) -> N
 
 def check_not_in_memory(devices: Sequence[BlockDevice], name: str, allow_memory: bool) -> None:
     """RejectedError if one of the devices keeps its data in memory."""
-    why = None if allow_memory else why_any_in_memory(devices)
-    if why is not None:
+    reason = None
+    if not allow_memory:
+        reason = why_any_in_memory(devices)
+    if reason is not None:
         raise RejectedError(
-            f"{name}: {why}, so there is no storage device to measure. Name one that is on a disk "
-            "(or give --allow-memory-filesystem to try things out)"
+            f"{name}: {reason}, so there is no storage device to measure. Name one that is on a "
+            "disk (or give --allow-memory-filesystem to try things out)"
         )
 
 

@@ -67,7 +67,9 @@ def flush(directory: Path | None, node: Path | None) -> Sync:
             flushed.append(f"fsync of {node}")
     except OSError as error:
         end_s = time.monotonic()
-        failed = node if directory is None or flushed else directory
+        failed = directory
+        if directory is None or flushed:
+            failed = node
         text = f"{failed}: {error.strerror or error}"
         return Sync(start_s, end_s, "", text, text if error.errno in _LOST else None)
     source = f"{' and '.join(flushed)} right after the tool ended"
@@ -132,7 +134,9 @@ def write_cache_found(device: BlockDevice) -> Switch | None:
         return answered  # the kernel does not notice that feature 6 was set
     if viewed == "off" and (disk / "loop").is_dir():
         return None
-    return "on" if answered == "on" else viewed
+    if answered == "on":
+        return "on"
+    return viewed
 
 
 def why_no_flush(device: BlockDevice) -> str | None:
@@ -151,7 +155,10 @@ def why_no_flush(device: BlockDevice) -> str | None:
 def _kernel_view(disk: Path) -> Switch | None:
     """Of the drive's cache: it sends flushes only if that is on."""
     text = _text_of(disk / "queue/write_cache")
-    return next((state for state, label in _TEXTS.items() if label == text), None)
+    for state, label in _TEXTS.items():
+        if label == text:
+            return state
+    return None
 
 
 def _drive_answer(disk: Path) -> Switch | None:
@@ -160,7 +167,9 @@ def _drive_answer(disk: Path) -> Switch | None:
         return _nvme_state(f"/dev/{disk.name}")
     for text in map(_text_of, _cache_types(disk)):
         if text is not None:
-            return "on" if text.startswith("write back") else "off"
+            if text.startswith("write back"):
+                return "on"
+            return "off"
     return None
 
 
@@ -201,7 +210,9 @@ def switch_write_cache(device: BlockDevice, wanted: Switch, journal: UndoJournal
         journal.add(UndoEntry("setting", str(cache_type), old).of_drive(Path(node)))
         cache_type.write_text(_TEXTS[wanted], encoding="ascii")
     else:
-        opposite: Switch = "off" if wanted == "on" else "on"
+        opposite: Switch = "on"
+        if wanted == "on":
+            opposite = "off"
         restore = json.dumps(_command(node, before or opposite))
         journal.add(UndoEntry("command", node, restore).of_drive(Path(node)))
         run_command(_command(node, wanted))
@@ -218,13 +229,18 @@ def _nvme_state(node: str) -> Switch | None:
     match = re.search(r"value:\s*(?:0x)?([0-9a-f]+)", text, re.IGNORECASE)
     if match is None:
         return None
-    return "on" if int(match[1], 16) & 1 else "off"
+    if int(match[1], 16) & 1:
+        return "on"
+    return "off"
 
 
 def _cache_type(disk: Path) -> Path | None:
     """The kernel's switch for SCSI, libata and virtio disks, where it can be written."""
     # For root access(2) permits everything, so the file's mode decides.
-    return next((path for path in _cache_types(disk) if path.stat().st_mode & 0o200), None)
+    for path in _cache_types(disk):
+        if path.stat().st_mode & 0o200:
+            return path
+    return None
 
 
 def _cache_types(disk: Path) -> list[Path]:
@@ -233,7 +249,9 @@ def _cache_types(disk: Path) -> list[Path]:
 
 
 def _command(node: str, state: Switch) -> list[str]:
-    number = "1" if state == "on" else "0"
+    number = "0"
+    if state == "on":
+        number = "1"
     if Path(node).name.startswith("nvme"):
         return ["nvme", "set-feature", node, "-f", _NVME_VOLATILE_WRITE_CACHE, "-v", number]
     return ["hdparm", "-q", f"-W{number}", node]
@@ -254,18 +272,18 @@ def drop_file() -> Path:
 def why_not_written() -> str | None:
     """Why root does not write to the file of EEIO_DROP_CACHES: another user could let it lead to
     any file."""
-    if (why := why_untrusted(drop_file())) is None:
+    if (reason := why_untrusted(drop_file())) is None:
         return None
     return (
-        f"EEIO_DROP_CACHES={drop_file()}: not written as root: {why}. Repair: unset "
+        f"EEIO_DROP_CACHES={drop_file()}: not written as root: {reason}. Repair: unset "
         "EEIO_DROP_CACHES, or name a file of root"
     )
 
 
 def check_drop_file() -> None:
     """RejectedError for such a file."""
-    if (why := why_not_written()) is not None:
-        raise RejectedError(why)
+    if (reason := why_not_written()) is not None:
+        raise RejectedError(reason)
 
 
 def drops_all() -> bool:
@@ -298,7 +316,9 @@ def drop(files: Iterable[Path], device: Path | None) -> tuple[str, str | None]:
         _flush_device(device)
     total = sum(path.stat().st_size for path in paths)
     resident = sum(map(resident_bytes, paths))
-    scope = "complete page cache" if everything else "the test files' pages"
+    scope = "the test files' pages"
+    if everything:
+        scope = "complete page cache"
     found = f"dropped {scope}; {resident} of {total} bytes of the test files resident"
     if resident > _TOLERATED_SHARE * total:
         return (
@@ -325,8 +345,13 @@ def resident_bytes(path: Path) -> int:
     libc = ctypes.CDLL(None, use_errno=True)
     libc.mmap.restype = ctypes.c_void_p
     libc.mmap.argtypes = [
-        ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_int64,
-    ]  # fmt: skip
+        ctypes.c_void_p,
+        ctypes.c_size_t,
+        ctypes.c_int,
+        ctypes.c_int,
+        ctypes.c_int,
+        ctypes.c_int64,
+    ]
     libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
     libc.mincore.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p]
     mmap_call = getattr(libc, "mmap64", libc.mmap)
@@ -350,7 +375,7 @@ def resident_bytes(path: Path) -> int:
             finally:
                 libc.munmap(address, length)
             # The lowest bit of each byte shows whether the page is resident.
-            pages += sum(vector.raw.count(value) for value in range(1, 256, 2))
+            pages += sum(map(vector.raw.count, range(1, 256, 2)))
         return pages * mmap.PAGESIZE
     finally:
         os.close(descriptor)

@@ -26,9 +26,12 @@ def own_groups(root: Path = Path("/")) -> list[Group]:
             top = root / str(mount.mount_point).lstrip("/")
             folder = top / name.lstrip("/")
             # A container may see only its part of the tree, under the name of the host.
-            folder = folder if folder.is_dir() else top
+            if not folder.is_dir():
+                folder = top
             # Throttling in version 1 is flat: a parent's limit is not its children's.
-            parents = () if "blkio" in controllers.split(",") else folder.parents
+            parents = folder.parents
+            if "blkio" in controllers.split(","):
+                parents = ()
             for each in (folder, *parents):
                 found[each] = Group(f"/{each.relative_to(top)}".replace("/.", "/"), each)
                 if each == top:

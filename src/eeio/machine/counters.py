@@ -43,8 +43,19 @@ from eeio_power.meters.nvme import read_smart_log
 
 _SECTOR_BYTES = 512  # the unit of the stat file, for any sector size of the device
 _WRAP_BYTES = (1 << 32) * _SECTOR_BYTES
-_OF_32_BITS = ("armv5tel", "armv6l", "armv7l", "armv8l", "i386", "i486", "i586", "i686", "ppc",
-               "mips", "riscv32")  # fmt: skip
+_OF_32_BITS = (
+    "armv5tel",
+    "armv6l",
+    "armv7l",
+    "armv8l",
+    "i386",
+    "i486",
+    "i586",
+    "i686",
+    "ppc",
+    "mips",
+    "riscv32",
+)
 # The device may merge, journal and read ahead, but it cannot move less than requested.
 _DIRECT_SHARE = 0.98
 _BUFFERED_SHARE = 0.90
@@ -61,7 +72,7 @@ def read_counters(device: BlockDevice) -> DeviceCounters:
     counted = _read(device.sysfs)
     if any(astuple(counted)):
         return counted
-    paths = [_read(path) for path in (*nvme_paths(device), *_members_in_a_row(device))]
+    paths = list(map(_read, (*nvme_paths(device), *_members_in_a_row(device))))
     return DeviceCounters(
         sum(path.read_bytes for path in paths), sum(path.written_bytes for path in paths)
     )
@@ -178,7 +189,10 @@ def lies_on(device: BlockDevice) -> str | None:
     is_one_to_one = uuid.startswith(_ONE_TO_ONE) and not uuid.strip().endswith(_POOLS)
     if is_one_to_one and len(drives_below(device)) == 1:
         below = [named_device(name, device.root) for name in lower]
-        return next((why for one in below if one and (why := lies_on(one))), None)
+        for one in below:
+            if one and (reason := lies_on(one)):
+                return reason
+        return None
     return f"{place}: their I/O is not separated"
 
 
@@ -281,7 +295,9 @@ def disagreements(
         if operation == "read":
             expected = max(expected - read_back_bytes(experiment, phases), 0)
         expected *= stored_share
-        share = _BUFFERED_SHARE if buffered else _DIRECT_SHARE
+        share = _DIRECT_SHARE
+        if buffered:
+            share = _BUFFERED_SHARE
         if moved[operation] + resolution_bytes < share * expected:
             found[operation] = (
                 f"the device moved {moved[operation]} bytes of the {expected:.0f} that the "

@@ -52,7 +52,9 @@ class Signature:
     def names(self) -> tuple[str, ...]:
         """Names that the user may give to release it, the best first. A signature with a label or
         UUID needs that name: just `ext4` could be on any disk."""
-        label = self.label if self.label and self.label.isprintable() else None
+        label = None
+        if self.label and self.label.isprintable():
+            label = self.label
         return tuple(f"{self.type}:{name}" for name in (label, self.uuid) if name) or (self.type,)
 
     @property
@@ -63,8 +65,12 @@ class Signature:
     @property
     def text(self) -> str:
         """Harmless to print: a label may hold anything."""
-        label = "" if self.label is None else f" {self.label!a}"
-        uuid = "" if self.uuid is None else f" (UUID {self.uuid})"
+        label = ""
+        if self.label is not None:
+            label = f" {self.label!a}"
+        uuid = ""
+        if self.uuid is not None:
+            uuid = f" (UUID {self.uuid})"
         return shown(f"{self.type}{label}{uuid}")
 
 
@@ -142,7 +148,9 @@ class Opener:
 
     @property
     def text(self) -> str:
-        how = "writing" if self.writes else "reading"
+        how = "reading"
+        if self.writes:
+            how = "writing"
         return f"process {self.pid} ({self.name}), for {how}"
 
 
@@ -154,6 +162,12 @@ class _Backing:
     name: str
     file: tuple[int, int] | None
     number: str | None
+
+    def is_same(self, other: "_Backing") -> bool:
+        """Whether it is the same file or device; by the names if one could not be queried."""
+        if self.file and other.file:
+            return self.file == other.file
+        return self.name == other.name
 
 
 @dataclass(frozen=True)
@@ -167,16 +181,20 @@ class Kernel:
     def users(self, name: str) -> list[str]:
         """Uses that writes to the device of that kernel name would harm: a clause each, with the
         remedy, the most important first. Empty: no visible use."""
-        found = [
-            f"/dev/{member} {use}" for member in self._members(name) for use in self._used(member)
-        ]
+        found = []
+        for member in self._members(name):
+            for use in self._used(member):
+                found.append(f"/dev/{member} {use}")
         found += self._below(name, {name})
         return list(dict.fromkeys(found))
 
     def openers(self, name: str) -> list[Opener]:
         """Processes other than this one that hold the device or a partition of it open, as far as
         this user may see, those that write first."""
-        numbers = {self.numbers[member] for member in self._members(name) if member in self.numbers}
+        numbers = set()
+        for member in self._members(name):
+            if member in self.numbers:
+                numbers.add(self.numbers[member])
         return self._having_open(lambda descriptor: _number_of(descriptor) in numbers)
 
     def image_writers(self, name: str) -> list[Opener]:
@@ -220,11 +238,13 @@ class Kernel:
     @cached_property
     def numbers(self) -> dict[str, str]:
         """Kernel name -> number, such as `8:1`, of every block device."""
-        found = {}
+        numbers = {}
         for name in _entries(self.sysfs / "class/block"):
             with suppress(OSError):
-                found[name] = (self.sysfs / "class/block" / name / "dev").read_text("ascii").strip()
-        return found
+                numbers[name] = (
+                    (self.sysfs / "class/block" / name / "dev").read_text("ascii").strip()
+                )
+        return numbers
 
     @cached_property
     def mounts(self) -> list[Mount]:
@@ -239,7 +259,10 @@ class Kernel:
                     continue
                 texts[(process / "mountinfo").read_bytes()] = None
                 seen.add(view)  # not before: the process may be gone, and another tell as much
-        return [mount for text in texts for mount in parse_mountinfo(text)]
+        mounts = []
+        for text in texts:
+            mounts.extend(parse_mountinfo(text))
+        return mounts
 
     @cached_property
     def _mounted(self) -> dict[str, list[str]]:
@@ -272,19 +295,21 @@ class Kernel:
     @cached_property
     def _loops(self) -> dict[str, _Backing]:
         """Loop device -> its backing."""
-        found = {}
+        loops = {}
         for name in self.numbers:
             with suppress(OSError):
                 file = self.sysfs / "class/block" / name / "loop/backing_file"
                 # Ends in a line feed; the name itself may hold others.
                 text = os.fsdecode(file.read_bytes().removesuffix(b"\n"))
-                found[name] = self._backing(name, text)
-        return found
+                loops[name] = self._backing(name, text)
+        return loops
 
     def _backing(self, loop: str, name: str) -> _Backing:
         if (known := status(self.dev / loop)) is not None:
             own = known.block
-            number = None if own is None else f"{os.major(own)}:{os.minor(own)}"
+            number = None
+            if own is not None:
+                number = f"{os.major(own)}:{os.minor(own)}"
             return _Backing(name, known.file, number)
         # If the name was removed, a file that has it now is irrelevant.
         return _Backing(name, None, None if name.endswith(_DELETED) else _number_of(Path(name)))
@@ -292,11 +317,11 @@ class Kernel:
     @cached_property
     def _btrfs(self) -> dict[str, str]:
         """Member device -> UUID of the mounted btrfs that it belongs to."""
-        return {
-            member: uuid
-            for uuid in _entries(self.sysfs / "fs/btrfs")
-            for member in _entries(self.sysfs / "fs/btrfs" / uuid / "devices")
-        }
+        btrfs = {}
+        for identifier in _entries(self.sysfs / "fs/btrfs"):
+            for member in _entries(self.sysfs / "fs/btrfs" / identifier / "devices"):
+                btrfs[member] = identifier
+        return btrfs
 
     def _processes(self, own: bool = False) -> Iterator[Path]:
         for name in _entries(self.proc):
@@ -326,10 +351,9 @@ class Kernel:
 
     def _claimed(self, name: str) -> list[str]:
         number = self.numbers.get(name, "none")
-        found = [
-            f"is mounted at {mount_point}; unmount it first"
-            for mount_point in self._mounted.get(number, ())
-        ]
+        found = []
+        for mount_point in self._mounted.get(number, ()):
+            found.append(f"is mounted at {mount_point}; unmount it first")
         if name in self._btrfs and not found:
             found.append(f"is part of the mounted btrfs {self._btrfs[name]}; unmount it first")
         if number in self._swaps:
@@ -364,32 +388,32 @@ class Kernel:
         member: other devices may share the members, as volumes of a group do. A loop device covers
         its complete backing file or device, so any other use of that counts."""
         folder = self._folder(name)
-        found = []
+        uses = []
         for lower in _entries(folder / "slaves"):
             if lower not in seen:
-                uses = self._claimed(lower)
-                found += [f"/dev/{name} is on /dev/{lower}, which {use}" for use in uses]
-                found += self._below(lower, {*seen, lower})
+                for use in self._claimed(lower):
+                    uses.append(f"/dev/{name} is on /dev/{lower}, which {use}")
+                uses += self._below(lower, {*seen, lower})
         if (folder / "partition").exists() and folder.parent.name not in seen:
-            found += self._below(folder.parent.name, {*seen, folder.parent.name})
-        own = self._loops.get(name)
-        if own is None:
-            return found
-        for other, backing in self._loops.items():
-            alike = (
-                own.file == backing.file if own.file and backing.file else own.name == backing.name
-            )
-            if alike and other not in seen:
-                found.append(f"/dev/{name} has the same image as /dev/{other}; detach that first")
+            uses += self._below(folder.parent.name, {*seen, folder.parent.name})
+        if name in self._loops:
+            uses += self._below_loop(name, self._loops[name], seen)
+        return uses
+
+    def _below_loop(self, name: str, backing: _Backing, seen: set[str]) -> list[str]:
+        """Other uses of a loop device's file or device."""
+        uses = []
+        for loop, other in self._loops.items():
+            if loop not in seen and backing.is_same(other):
+                uses.append(f"/dev/{name} has the same image as /dev/{loop}; detach that first")
         for lower in self.numbers:
-            if lower not in seen and self._lies_on(own, lower):
-                found += [
-                    f"/dev/{name} is on /dev/{lower}, and /dev/{member} {use}"
-                    for member in self._members(lower)
-                    for use in self._used(member, but=seen)
-                ]
-                found += self._below(lower, {*seen, lower})
-        return found
+            if lower in seen or not self._lies_on(backing, lower):
+                continue
+            for member in self._members(lower):
+                for use in self._used(member, but=seen):
+                    uses.append(f"/dev/{name} is on /dev/{lower}, and /dev/{member} {use}")
+            uses += self._below(lower, {*seen, lower})
+        return uses
 
 
 def _entries(folder: Path) -> list[str]:
@@ -409,7 +433,9 @@ def _file_of(path: Path) -> tuple[int, int]:
 def _number_of(node: Path) -> str | None:
     """The number of the block device at a node, as sysfs writes it."""
     number = device_number(node)
-    return None if number is None else f"{number[0]}:{number[1]}"
+    if number is None:
+        return None
+    return f"{number[0]}:{number[1]}"
 
 
 _SAMPLES = 256
@@ -423,7 +449,9 @@ _PAUSE_S = 0.1
 def check_readable(node: Path, root: Path = Path("/")) -> BlockDevice:
     """The device at `node`, which this user can read; RejectedError if not. `root` is `/`, or that
     of a machine that is only described."""
-    path = node if root == Path("/") else root / str(node).lstrip("/")
+    path = node
+    if root != Path("/"):
+        path = root / str(node).lstrip("/")
     try:
         path.stat()
     except OSError as error:
@@ -539,7 +567,9 @@ def has_data(node: Path) -> bool:
 def signatures_carried(node: Path) -> list[Signature]:
     """All signatures on a device and its partitions; RejectedError if they cannot be read."""
     device = block_device(node)
-    parts = device.partitions if device else []
+    parts = []
+    if device:
+        parts = device.partitions
     try:
         return signatures_found([node, *(part.node for part in parts)])
     except EeioError as error:
@@ -549,7 +579,9 @@ def signatures_carried(node: Path) -> list[Signature]:
 def readers(node: Path) -> list[str]:
     """Processes that only read the device, for the user to know of."""
     device = block_device(node)
-    found = Kernel().openers(device.name) if device else []
+    found = []
+    if device:
+        found = Kernel().openers(device.name)
     return [opener.text for opener in found if not opener.writes]
 
 
@@ -640,12 +672,12 @@ _ZONE = re.compile(r"cap (0x[0-9a-f]+), wptr (0x[0-9a-f]+).*\((\w\w)\)")
 
 def zones_of(report: str) -> list[Zone]:
     """The zones in the output of `blkzone report`; one without a write pointer is written."""
-    found = []
+    zones = []
     for sectors, pointer, condition in _ZONE.findall(report):
         capacity, written = 512 * int(sectors, 16), 512 * int(pointer, 16)
         is_full = condition in ("fu", "nw")
-        found.append(Zone(capacity, capacity if is_full else min(capacity, written)))
-    return found
+        zones.append(Zone(capacity, capacity if is_full else min(capacity, written)))
+    return zones
 
 
 def zero_share(
@@ -664,13 +696,18 @@ def zero_share(
     with node.open("rb", buffering=0) as device:
         for offset in range(0, length_bytes - _SAMPLE_BYTES + 1, step):
             number, inside = divmod(offset, zone_bytes) if zones else (0, 0)
-            zone = zones[number] if number < len(zones) else None
+            zone = None
+            if number < len(zones):
+                zone = zones[number]
             if zone is not None and inside >= zone.written_bytes:
-                found += [True] if inside < zone.capacity_bytes else []
+                if inside < zone.capacity_bytes:
+                    found.append(True)
                 continue
             device.seek(offset)
             found.append(device.read(_SAMPLE_BYTES) == empty)
-    return sum(found) / len(found) if found else 0.0
+    if found:
+        return sum(found) / len(found)
+    return 0.0
 
 
 def _claim(node: Path, device: BlockDevice) -> int:
@@ -701,7 +738,9 @@ def _reject_used(device: BlockDevice, kernel: Kernel | None = None) -> None:
     """Rejects a device in use, and names its first user."""
     used = (kernel or Kernel()).users(device.name)
     if used:
-        more = f" (and {len(used) - 1} more)" if len(used) > 1 else ""
+        more = ""
+        if len(used) > 1:
+            more = f" (and {len(used) - 1} more)"
         raise RejectedError(used[0] + more)
 
 

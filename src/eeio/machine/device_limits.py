@@ -67,7 +67,9 @@ class DeviceLimit:
             key = _COUNTS[self.kind]
             pairs = _fields(self.group.folder / "io.stat", self.number, "=")
         value = pairs.get(key, "")
-        return float(value) if value.isdecimal() else float("nan")
+        if value.isdecimal():
+            return float(value)
+        return float("nan")
 
 
 def _fields(path: Path, number: str, separator: str) -> dict[str, str]:
@@ -87,10 +89,17 @@ def device_limits(
     devices: Sequence[BlockDevice], root: Path = Path("/")
 ) -> tuple[DeviceLimit, ...]:
     """Those of this process's groups for the devices and all that they are on."""
-    stack = [below for device in devices for below in stack_below(device)]
+    stack = []
+    for device in devices:
+        stack.extend(stack_below(device))
     numbers = {text_of(device.disk_sysfs / "dev") for device in stack}
     groups = own_groups(root)
-    return tuple(limit for group in groups for limit in _of(group) if limit.number in numbers)
+    limits = []
+    for group in groups:
+        for limit in _of(group):
+            if limit.number in numbers:
+                limits.append(limit)
+    return tuple(limits)
 
 
 def _of(group: Group) -> Iterator[DeviceLimit]:
@@ -170,4 +179,6 @@ def _tool_rate(kind: str, phase: Phase) -> float | None:
     if kind.endswith("iops"):
         return phase.metrics.get("iops")
     until = phase.until_durable
-    return until.bandwidth_bytes_per_s if until else phase.bandwidth_bytes_per_s
+    if until:
+        return until.bandwidth_bytes_per_s
+    return phase.bandwidth_bytes_per_s

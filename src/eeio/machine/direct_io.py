@@ -65,23 +65,32 @@ def why_file_not_direct(path: Path, mount: Mount | None) -> str | None:
     for flag, reason in _WITHOUT_DIRECT_IO.items():
         if attributes & flag:
             return reason
-    if attributes & _JOURNALED and mount is not None and "nodelalloc" in mount.options.split(","):
-        return "files whose data are journaled (chattr +j) have no direct I/O"
-    is_plain = bool(attributes & _NOT_COPIED) and mount is not None and mount.filesystem == "btrfs"
-    if mount is not None and not is_plain and (why := why_not_direct(mount)) is not None:
-        return why
+    is_plain = False
+    if mount is not None:
+        if attributes & _JOURNALED and "nodelalloc" in mount.options.split(","):
+            return "files whose data are journaled (chattr +j) have no direct I/O"
+        is_plain = bool(attributes & _NOT_COPIED) and mount.filesystem == "btrfs"
+        if not is_plain and (buffered := why_not_direct(mount)) is not None:
+            return buffered
     with suppress(OSError):
         if _has_encoded_extents(path):
             return "a part of it is compressed, which has no direct I/O"
     with suppress(OSError, ValueError):
-        if path.is_dir():
-            return _why_new_not_direct(path)
-        if not path.is_file():
-            return None  # a block device, in a folder of another file system
-        if _reads_of_image_fill_the_cache(path):
-            return _READ
-        return None if is_plain else _why_new_not_direct(path.parent)
+        return _why_shown_not_direct(path, is_plain)
     return None
+
+
+def _why_shown_not_direct(path: Path, is_plain: bool) -> str | None:
+    """As a direct read and write show. Raises OSError or ValueError."""
+    if path.is_dir():
+        return _why_new_not_direct(path)
+    if not path.is_file():
+        return None  # a block device, in a folder of another file system
+    if _reads_of_image_fill_the_cache(path):
+        return _READ
+    if is_plain:
+        return None
+    return _why_new_not_direct(path.parent)
 
 
 def _reads_of_image_fill_the_cache(path: Path) -> bool:
@@ -103,7 +112,9 @@ def _why_new_not_direct(folder: Path) -> str | None:
         if _is_cached(descriptor, 0):
             return _WRITTEN
         os.fsync(descriptor)
-        return _READ if _reads_fill_the_cache(descriptor) else None
+        if _reads_fill_the_cache(descriptor):
+            return _READ
+        return None
     finally:
         os.close(descriptor)
 
@@ -170,9 +181,10 @@ def _is_cached(descriptor: int, offset: int) -> bool:
         first = ctypes.c_char.from_buffer(mapped)
         libc = ctypes.CDLL(None, use_errno=True)
         failed = libc.mincore(
-            ctypes.c_void_p(ctypes.addressof(first)), ctypes.c_size_t(mmap.PAGESIZE),
+            ctypes.c_void_p(ctypes.addressof(first)),
+            ctypes.c_size_t(mmap.PAGESIZE),
             ctypes.byref(state),
-        )  # fmt: skip
+        )
         del first  # or the mapping cannot be closed
         if failed:
             raise OSError(ctypes.get_errno(), "mincore")

@@ -17,7 +17,7 @@ import hashlib
 import ipaddress
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -36,7 +36,9 @@ def percentage_used(disk: Path, dev: Path = Path("/dev")) -> int | None:
     """Of the drive behind a folder of /sys/block; None of other drives, and where it does not
     answer."""
     log = _health(disk, dev)
-    return None if log is None else log[_PERCENTAGE_USED]
+    if log is None:
+        return None
+    return log[_PERCENTAGE_USED]
 
 
 def wear(disk: Path, dev: Path = Path("/dev")) -> Wear | None:
@@ -46,7 +48,9 @@ def wear(disk: Path, dev: Path = Path("/dev")) -> Wear | None:
         return None
     now = datetime.now(UTC).isoformat(timespec="seconds")
     written = int.from_bytes(log[_WRITTEN], "little") * _DATA_UNIT_BYTES
-    return Wear(now, log[_PERCENTAGE_USED], written) if SIZE.contains(written) else None
+    if SIZE.contains(written):
+        return Wear(now, log[_PERCENTAGE_USED], written)
+    return None
 
 
 _TRANSITIONS = (slice(216, 220), slice(220, 224))
@@ -145,7 +149,9 @@ def _one_below(disk: Path, depth: int = 0) -> Path:
         folder = next((place for place in places if place.exists()), slave).resolve()
         below = _one_below(folder.parent if (folder / "partition").exists() else folder, depth + 1)
         found.setdefault(_text(below / "device/wwid") or below.name, below)
-    return next(iter(found.values())) if len(found) == 1 else disk
+    if len(found) == 1:
+        return next(iter(found.values()))
+    return disk
 
 
 def elsewhere(device: BlockDevice) -> str | None:
@@ -204,42 +210,61 @@ def _rotation_rate(disk: Path) -> int | None:
         page = (disk / "device/vpd_pgb1").read_bytes()
     except OSError:
         return None
-    rate = int.from_bytes(page[4:6], "big") if len(page) >= 6 else 0
-    return rate if 0x401 <= rate < 0xFFFF else None
+    rate = 0
+    if len(page) >= 6:
+        rate = int.from_bytes(page[4:6], "big")
+    if 0x401 <= rate < 0xFFFF:
+        return rate
+    return None
+
+
+_BUSES: tuple[tuple[str, str], ...] = (
+    (r"session\d+", "iSCSI"),
+    (r"rport-.*", "Fibre Channel"),
+    (r".*\.ufs(hc)?|ufshcd.*", "UFS"),
+    (r"mmc\d+", "MMC"),
+    (r"virtio\d+", "virtio"),
+)
+"""The name of a bus's folder -> interface, of those that state no speed."""
 
 
 def _link(device: Path) -> tuple[str | None, str | None]:
     """Interface and speed, by the buses that the device's path leads over, the nearest first."""
     for folder in _upwards(device / "device", device):
         if re.fullmatch(r"nvme\d+", folder.name):
-            transport = _text(folder / "transport") or "pcie"
-            speed, width = (
-                _text(folder / "device/current_link_speed"),
-                _text(folder / "device/current_link_width"),
-            )
-            text = f"{speed} x{width}" if speed and width else speed
-            return f"NVMe over {transport}", text
-        if re.fullmatch(r"session\d+", folder.name):
-            return "iSCSI", None
-        if folder.name.startswith("rport-"):
-            return "Fibre Channel", None
-        if re.fullmatch(r".*\.ufs(hc)?|ufshcd.*", folder.name):
-            return "UFS", None
-        if re.fullmatch(r"mmc\d+", folder.name):
-            return "MMC", None
-        if re.fullmatch(r"virtio\d+", folder.name):
-            return "virtio", None
+            return _nvme_link(folder)
+        for pattern, interface in _BUSES:
+            if re.fullmatch(pattern, folder.name):
+                return interface, None
         if (folder / "busnum").exists() and (folder / "speed").exists():
             return "USB", f"{_text(folder / 'speed')} Mb/s"
         if re.fullmatch(r"ata\d+", folder.name):
-            links = sorted(folder.glob("link*/ata_link/link*/sata_spd"))
-            return "SATA", _text(links[0]) if links else None
+            return "SATA", _first_text(folder.glob("link*/ata_link/link*/sata_spd"))
         if folder.name.startswith("end_device-"):
-            rates = sorted(folder.parent.glob("phy-*/sas_phy/phy-*/negotiated_linkrate"))
             # A SATA drive behind an expander is translated to SCSI, with this vendor.
-            interface = "SATA" if _text(device / "device/vendor") == "ATA" else "SAS"
-            return interface, _text(rates[0]) if rates else None
+            interface = "SAS"
+            if _text(device / "device/vendor") == "ATA":
+                interface = "SATA"
+            rates = folder.parent.glob("phy-*/sas_phy/phy-*/negotiated_linkrate")
+            return interface, _first_text(rates)
     return None, None
+
+
+def _nvme_link(folder: Path) -> tuple[str, str | None]:
+    transport = _text(folder / "transport") or "pcie"
+    speed = _text(folder / "device/current_link_speed")
+    width = _text(folder / "device/current_link_width")
+    if speed and width:
+        speed = f"{speed} x{width}"
+    return f"NVMe over {transport}", speed
+
+
+def _first_text(files: Iterable[Path]) -> str | None:
+    """The contents of the first file by name."""
+    ordered = sorted(files)
+    if not ordered:
+        return None
+    return _text(ordered[0])
 
 
 def _upwards(*starts: Path) -> Iterator[Path]:
@@ -266,11 +291,15 @@ def network_file_system(mount: Mount, root: Path = Path("/")) -> NetworkFileSyst
         return None
     options = dict(option.partition("=")[::2] for option in mount.options.split(","))
     address = options.get("addr")
-    interface = _interface_to(address, root) if address else None
+    interface = None
+    if address:
+        interface = _interface_to(address, root)
     link = None
     if interface is not None:
         speed = _text(root / "sys/class/net" / interface / "speed")
-        link = f"{interface} at {speed} Mb/s" if speed and speed.isdigit() else interface
+        link = interface
+        if speed and speed.isdigit():
+            link = f"{interface} at {speed} Mb/s"
     return NetworkFileSystem(mount.source.partition(":")[0], options.get("vers"), link)
 
 
@@ -283,8 +312,13 @@ def _interface_to(address: str, root: Path) -> str | None:
         routes = [(_little(row[7]), _little(row[1]), row[0]) for row in columns if len(row) > 7]
     except (OSError, ValueError):
         return None
-    fitting = [(mask, name) for mask, network, name in routes if wanted & mask == network]
-    return max(fitting)[1] if fitting else None
+    fitting = []
+    for mask, network, name in routes:
+        if wanted & mask == network:
+            fitting.append((mask, name))
+    if fitting:
+        return max(fitting)[1]
+    return None
 
 
 def _little(digits: str) -> int:

@@ -15,17 +15,38 @@ from eeio.machine.filesystem import (
     options_of,
 )
 
-_WITHOUT_FLUSHES = frozenset((
-    "nobarrier", "barrier=0", "barrier=none", "fsync_mode=nobarrier", "volatile", "fsync=volatile",
-    "journal_flush_disabled",
-))  # fmt: skip
+_WITHOUT_FLUSHES = frozenset(
+    (
+        "nobarrier",
+        "barrier=0",
+        "barrier=none",
+        "fsync_mode=nobarrier",
+        "volatile",
+        "fsync=volatile",
+        "journal_flush_disabled",
+    )
+)
 """Options of mount(8) with which a file system writes, and sends the drive no flush: of ext4, xfs,
 btrfs and f2fs, of overlayfs and bcachefs."""
 
-_FLUSHED_BY_SYNCFS = frozenset((
-    "ext3", "ext4", "xfs", "btrfs", "f2fs", "bcachefs", "nilfs2", "gfs2", "hfsplus", "zfs", "ubifs",
-    "nfs", "nfs4", "ceph",
-))  # fmt: skip
+_FLUSHED_BY_SYNCFS = frozenset(
+    (
+        "ext3",
+        "ext4",
+        "xfs",
+        "btrfs",
+        "f2fs",
+        "bcachefs",
+        "nilfs2",
+        "gfs2",
+        "hfsplus",
+        "zfs",
+        "ubifs",
+        "nfs",
+        "nfs4",
+        "ceph",
+    )
+)
 """File systems with a sync_fs that sends the drive a flush, by the kernel's sources, or that waits
 until the server has one (the COMMIT of NFS). Those of vfat, exfat, ntfs3 and udf write the data,
 and send none. cifs, ecryptfs, vmhgfs and orangefs have no sync_fs."""
@@ -41,10 +62,15 @@ def is_remote(mount: Mount) -> bool:
 def why_flushes_end_early(mount: Mount | None, devices: Sequence[BlockDevice]) -> str | None:
     """None if flushes of the file system (None: of a raw device) on these devices reach all drives,
     as far as mounts and sysfs show."""
-    stack = [below for device in devices for below in stack_below(device)]
+    stack = []
+    for device in devices:
+        stack.extend(stack_below(device))
     mounts = [mount, *map(mount_of_image, stack)]
     reasons = [*map(_why_of_mount, mounts), *map(why_no_flush, stack)]
-    return next((reason for reason in reasons if reason is not None), None)
+    for reason in reasons:
+        if reason is not None:
+            return reason
+    return None
 
 
 def _why_of_mount(mount: Mount | None) -> str | None:
@@ -62,7 +88,9 @@ def _why_of_mount(mount: Mount | None) -> str | None:
     if options:
         return f"{mount.mount_point} is mounted with {options[0]}, so the drive gets no flush"
     below = folder_below(mount)
-    return None if below is None else _why_of_mount(mount_of(below))
+    if below is None:
+        return None
+    return _why_of_mount(mount_of(below))
 
 
 def _is_flushed_by_syncfs(mount: Mount) -> bool:

@@ -16,10 +16,22 @@ IN_MEMORY = frozenset({"tmpfs", "ramfs", "devtmpfs"})
 # File systems in memory, or without storage: no I/O cost to measure.
 WITHOUT_STORAGE = frozenset(
     {
-        "tmpfs", "ramfs", "devtmpfs", "overlay", "fuse.fuse-overlayfs", "aufs", "squashfs", "proc",
-        "sysfs", "devpts", "cgroup", "cgroup2", "tracefs", "debugfs",
+        "tmpfs",
+        "ramfs",
+        "devtmpfs",
+        "overlay",
+        "fuse.fuse-overlayfs",
+        "aufs",
+        "squashfs",
+        "proc",
+        "sysfs",
+        "devpts",
+        "cgroup",
+        "cgroup2",
+        "tracefs",
+        "debugfs",
     }
-)  # fmt: skip
+)
 
 # Why no device of this machine counts the bytes of these, and the consequences.
 _WHY = tuple(
@@ -27,19 +39,27 @@ _WHY = tuple(
     for pattern, reason in (
         (r"(ubifs|jffs2|yaffs)", "its flash is no block device: the kernel counts no bytes of it"),
         (r"zfs$", "its pool has the devices, and its cache (ARC) may answer reads"),
-        (r"(nfs|cifs|smb|ceph|glusterfs|lustre|beegfs|afs|gpfs|wekafs|pvfs2|orangefs|panfs)", "its "
-         "server has the devices, and its "
-         "caches may answer"),
+        (
+            r"(nfs|cifs|smb|ceph|glusterfs|lustre|beegfs|afs|gpfs|wekafs|pvfs2|orangefs|panfs)",
+            "its server has the devices, and its caches may answer",
+        ),
         (r"(9p|virtiofs)", "the host has the devices, and its caches may answer"),
         (r"(overlay|aufs|fuse)", "the file system below it has the devices"),
     )
-)  # fmt: skip
+)
 
 # Of a drive, in its folder of /sys/block: whichever of these there are.
 _IDENTIFYING = (
-    "wwid", "device/wwid", "device/serial", "device/cid", "device/model", "serial", "dm/uuid",
-    "md/uuid", "loop/backing_file",
-)  # fmt: skip
+    "wwid",
+    "device/wwid",
+    "device/serial",
+    "device/cid",
+    "device/model",
+    "serial",
+    "dm/uuid",
+    "md/uuid",
+    "loop/backing_file",
+)
 
 
 _PROGRAMS = re.compile(r"fuse(\..*)?")
@@ -79,16 +99,20 @@ class BlockDevice:
     def disk_sysfs(self) -> Path:
         """The disk's folder: a partition has no queue."""
         folder = self.sysfs.resolve()
-        return folder.parent if (folder / "partition").exists() else folder
+        if (folder / "partition").exists():
+            return folder.parent
+        return folder
 
     @property
     def partitions(self) -> "list[BlockDevice]":
         """Those of the kernel; a partition has none."""
-        found = []
+        partitions = []
         for entry in sorted(self.sysfs.resolve().glob("*/partition")):
             major, _, minor = (entry.parent / "dev").read_text(encoding="ascii").partition(":")
-            found.append(BlockDevice(entry.parent.name, int(major), int(minor), root=self.root))
-        return found
+            partitions.append(
+                BlockDevice(entry.parent.name, int(major), int(minor), root=self.root)
+            )
+        return partitions
 
     @property
     def size_bytes(self) -> int:
@@ -109,7 +133,8 @@ class BlockDevice:
             with suppress(OSError):
                 for lower in sorted((self.disk_sysfs / "slaves").iterdir()):
                     device = named_device(lower.name, self.root)
-                    texts += [f"on {device.identity}"] if device is not None else []
+                    if device is not None:
+                        texts.append(f"on {device.identity}")
         with suppress(OSError):
             number = (self.sysfs / "partition").read_text(encoding="ascii").strip()
             texts.append(f"partition {number}")
@@ -158,7 +183,9 @@ def block_device(node: Path, root: Path = Path("/")) -> BlockDevice | None:
         # A description has plain files and links for nodes: their names are the kernel's.
         return named_device((root / str(node).lstrip("/")).resolve().name, root)
     number = device_number(node)
-    return None if number is None else device_of_number(*number, root)
+    if number is None:
+        return None
+    return device_of_number(*number, root)
 
 
 def backing_device(
@@ -194,7 +221,9 @@ def _device_names(directory: Path, root: Path) -> list[str]:
         device = device_of_number(os.major(number), os.minor(number), root)
     else:
         major, _, minor = mount_of(directory, root).number.partition(":")
-        device = device_of_number(int(major), int(minor), root) if major.isdecimal() else None
+        device = None
+        if major.isdecimal():
+            device = device_of_number(int(major), int(minor), root)
     if device is not None:
         return [device.name]
     mount = mount_of(directory, root)
@@ -204,8 +233,12 @@ def _device_names(directory: Path, root: Path) -> list[str]:
         nodes = {source: block_device(Path(source), root) for source in sources}
         return [node.name if node else Path(source).name for source, node in nodes.items()]
     source = Path(mount.source)
-    device = block_device(source, root) if source.is_absolute() else None
-    return [] if device is None else _btrfs_members(device)
+    device = None
+    if source.is_absolute():
+        device = block_device(source, root)
+    if device is None:
+        return []
+    return _btrfs_members(device)
 
 
 def log_devices(directory: Path) -> list[BlockDevice]:
@@ -214,7 +247,10 @@ def log_devices(directory: Path) -> list[BlockDevice]:
     mount = mount_of(directory)
     if mount.filesystem == "xfs":
         options = (option.partition("=") for option in mount.options.split(","))
-        nodes = [block_device(Path(value)) for name, _, value in options if name in _LOGS_OF_XFS]
+        nodes = []
+        for name, _, value in options:
+            if name in _LOGS_OF_XFS:
+                nodes.append(block_device(Path(value)))
         return [node for node in nodes if node is not None]
     devices = []
     for device in backing_devices(directory):
@@ -320,7 +356,9 @@ def zone_bytes(device: BlockDevice | None) -> int | None:
 def one_drive(device: BlockDevice) -> BlockDevice:
     """The only drive below a device (encryption, logical volume, paths); else the device."""
     drives = drives_below(device)
-    return drives[0] if len(drives) == 1 else device
+    if len(drives) == 1:
+        return drives[0]
+    return device
 
 
 def named_device(name: str, root: Path = Path("/")) -> BlockDevice | None:

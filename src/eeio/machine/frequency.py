@@ -47,8 +47,11 @@ _SPIN_S = 0.03
 _UNITS_HZ = {"ghz": 10**9, "mhz": 10**6, "khz": 10**3, "hz": 1, "": 1}
 
 _MIN, _MAX, _GOVERNOR, _SETSPEED = (
-    "scaling_min_freq", "scaling_max_freq", "scaling_governor", "scaling_setspeed",
-)  # fmt: skip
+    "scaling_min_freq",
+    "scaling_max_freq",
+    "scaling_governor",
+    "scaling_setspeed",
+)
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,9 @@ class Achieved:
     @property
     def reached(self) -> bool | None:
         """None: not verified."""
-        return None if self.achieved_hz is None else self.reason is None
+        if self.achieved_hz is None:
+            return None
+        return self.reason is None
 
     @property
     def text(self) -> str:
@@ -85,7 +90,9 @@ class Achieved:
         if self.achieved_hz is None:
             return f"{wanted}: unverified: {self.reason}"
         found = f"{wanted}: {_ghz(self.achieved_hz)} under load"
-        return found if self.reason is None else f"{found}, {self.reason}"
+        if self.reason is None:
+            return found
+        return f"{found}, {self.reason}"
 
 
 def describe(root: Path = Path("/")) -> Processors:
@@ -109,15 +116,19 @@ def steps_hz(root: Path = Path("/")) -> tuple[int, ...]:
     or its processors have none in common.
     """
     policies = _policies(root)
-    listed = [set(found) for policy in policies if (found := _listed_khz(policy))]
+    listed = []
+    for policy in policies:
+        if found := _listed_khz(policy):
+            listed.append(set(found))
     if len(listed) == len(policies):
         common = set.intersection(*listed)
     else:
-        spans = [_span_khz(policy) for policy in policies]
+        spans = list(map(_span_khz, policies))
         lowest, highest = max(low for low, _ in spans), min(high for _, high in spans)
         common = {*range(lowest, highest, _STEP_KHZ), highest} if lowest <= highest else set()
         # Clusters of which only some list their steps have those in common.
-        common = common if not listed else set.intersection(*listed)
+        if listed:
+            common = set.intersection(*listed)
         common = {khz for khz in common if lowest <= khz <= highest}
     if not common:
         raise EeioError(f"{policies[0].parent}: the processors have no frequency in common")
@@ -213,7 +224,9 @@ def ordered_limits(before: tuple[int, int], after: tuple[int, int]) -> tuple[tup
     to `after` such that lower <= upper after each. Correct values are not written."""
     lower = () if before[0] == after[0] else ((_MIN, after[0]),)
     upper = () if before[1] == after[1] else ((_MAX, after[1]),)
-    return upper + lower if after[1] >= before[0] else lower + upper
+    if after[1] >= before[0]:
+        return upper + lower
+    return lower + upper
 
 
 def verify(
@@ -237,7 +250,9 @@ def verify(
         return Achieved(hz, None, str(error))
     worst = max(found, key=lambda value: abs(value - hz))
     off = worst / hz - 1
-    reason = f"not reached: {off:+.1%}" if abs(off) > TOLERANCE else None
+    reason = None
+    if abs(off) > TOLERANCE:
+        reason = f"not reached: {off:+.1%}"
     return Achieved(hz, worst, reason)
 
 
@@ -247,7 +262,7 @@ def verify(
 def _policies(root: Path) -> list[Path]:
     """Those in use: of a processor that is offline the folder stays, and every read fails."""
     folder = root / _CPU / "cpufreq"
-    found = []
+    policies = []
     for policy in sorted(folder.glob("policy[0-9]*"), key=lambda p: int(p.name[len("policy") :])):
         try:
             _khz(policy / _MIN)
@@ -255,13 +270,13 @@ def _policies(root: Path) -> list[Path]:
             if error.errno not in (errno.EBUSY, errno.ENOENT, errno.ENODEV):
                 raise
         else:
-            found.append(policy)
-    if not found:
+            policies.append(policy)
+    if not policies:
         raise EeioError(
             f"this machine shows no cpufreq (no policy in {folder}), so no frequency can be set; "
             "in a virtual machine only its host can"
         )
-    return found
+    return policies
 
 
 def _text(path: Path) -> str:
@@ -277,12 +292,16 @@ def _khz(path: Path) -> int:
 
 def _listed_khz(policy: Path) -> list[int]:
     path = policy / "scaling_available_frequencies"
-    return [int(word) for word in _text(path).split()] if path.exists() else []
+    if path.exists():
+        return list(map(int, _text(path).split()))
+    return []
 
 
 def _span_khz(policy: Path) -> tuple[int, int]:
     base = policy / "base_frequency"
-    highest = base if base.exists() else policy / "cpuinfo_max_freq"
+    highest = base
+    if not base.exists():
+        highest = policy / "cpuinfo_max_freq"
     return _khz(policy / "cpuinfo_min_freq"), _khz(highest)
 
 
@@ -298,7 +317,9 @@ def _has_userspace(policy: Path) -> bool:
 
 def _first_cpu(policy: Path) -> int:
     cpus = policy / "affected_cpus"
-    return int(_text(cpus).split()[0]) if cpus.exists() else int(policy.name[len("policy") :])
+    if cpus.exists():
+        return int(_text(cpus).split()[0])
+    return int(policy.name[len("policy") :])
 
 
 def smt_control(root: Path) -> Path:
@@ -309,7 +330,9 @@ def smt_control(root: Path) -> Path:
 def smt_state(root: Path) -> str | None:
     """The kernel's word (`Processors.smt`)."""
     control = smt_control(root)
-    return _text(control) if control.exists() else None
+    if control.exists():
+        return _text(control)
+    return None
 
 
 def turbo_switches(root: Path) -> list[tuple[Path, str]]:
@@ -319,7 +342,11 @@ def turbo_switches(root: Path) -> list[tuple[Path, str]]:
     folder = root / _CPU
     own = [(policy / "boost", "0") for policy in _policies(root)]
     common = [(folder / "cpufreq/boost", "0"), (folder / "intel_pstate/no_turbo", "1")]
-    return [(path, off) for path, off in (*own, *common) if path.exists()]
+    switches = []
+    for path, off in (*own, *common):
+        if path.exists():
+            switches.append((path, off))
+    return switches
 
 
 def turbo_state(root: Path) -> Literal["on", "off"] | None:
@@ -327,8 +354,13 @@ def turbo_state(root: Path) -> Literal["on", "off"] | None:
     switches = turbo_switches(root)
     if not switches:
         return None
-    common = [(path, off) for path, off in switches if path.parent.parent == root / _CPU]
-    return "off" if all(_text(path) == off for path, off in common or switches) else "on"
+    common = []
+    for path, off in switches:
+        if path.parent.parent == root / _CPU:
+            common.append((path, off))
+    if all(_text(path) == off for path, off in common or switches):
+        return "off"
+    return "on"
 
 
 # ---- writing ----
@@ -350,7 +382,7 @@ def _entry(path: Path) -> UndoEntry:
 
 def note(paths: Iterable[Path], journal: UndoJournal) -> None:
     """Their settings, to be restored."""
-    journal.add_all([_entry(path) for path in paths])
+    journal.add_all(list(map(_entry, paths)))
 
 
 def note_policies(root: Path, journal: UndoJournal) -> None:
@@ -393,8 +425,13 @@ def _ghz(hz: float) -> str:
 # ---- measuring: perf_event_open(2) ----
 
 _SYSCALLS = {
-    "x86_64": 298, "aarch64": 241, "riscv64": 241, "armv7l": 364, "ppc64le": 319, "s390x": 331,
-}  # fmt: skip
+    "x86_64": 298,
+    "aarch64": 241,
+    "riscv64": 241,
+    "armv7l": 364,
+    "ppc64le": 319,
+    "s390x": 331,
+}
 _FORMAT_ENABLED_AND_RUNNING = 1 | 2
 _EXCLUDE_KERNEL, _EXCLUDE_HYPERVISOR = 1 << 5, 1 << 6
 _CLOSE_ON_EXEC = 8
@@ -404,12 +441,17 @@ class _PerfEventAttr(ctypes.Structure):
     """struct perf_event_attr as it first was, 64 bytes."""
 
     _fields_ = (
-        ("type", ctypes.c_uint32), ("size", ctypes.c_uint32), ("config", ctypes.c_uint64),
-        ("sample_period", ctypes.c_uint64), ("sample_type", ctypes.c_uint64),
-        ("read_format", ctypes.c_uint64), ("flags", ctypes.c_uint64),
-        ("wakeup_events", ctypes.c_uint32), ("bp_type", ctypes.c_uint32),
+        ("type", ctypes.c_uint32),
+        ("size", ctypes.c_uint32),
+        ("config", ctypes.c_uint64),
+        ("sample_period", ctypes.c_uint64),
+        ("sample_type", ctypes.c_uint64),
+        ("read_format", ctypes.c_uint64),
+        ("flags", ctypes.c_uint64),
+        ("wakeup_events", ctypes.c_uint32),
+        ("bp_type", ctypes.c_uint32),
         ("config1", ctypes.c_uint64),
-    )  # fmt: skip
+    )
 
 
 _PMUS = Path("sys/bus/event_source/devices")
@@ -437,14 +479,14 @@ def cycle_event(cpu: int, root: Path = Path("/")) -> tuple[int, int]:
 
 def _cpus(text: str) -> set[int]:
     """`0-3,8`. Raises ValueError."""
-    found: set[int] = set()
+    cpus: set[int] = set()
     for part in text.split(","):
         first, _, last = part.partition("-")
         begin, end = int(first), int(last or first)
         if not 0 <= begin <= end < CPUS:
             raise ValueError(f"{text!r} is not a list of processors")
-        found.update(range(begin, end + 1))
-    return found
+        cpus.update(range(begin, end + 1))
+    return cpus
 
 
 def cycles_hz(cpu: int, spin_s: float = _SPIN_S) -> float:
@@ -560,12 +602,19 @@ def switch_smt_and_turbo(
         if str(control) not in noted:
             note([control], journal)
         write(control, smt)
-    if turbo is None:
-        return
-    found = turbo_switches(root)
-    # On: the common switch first; without it those of the policies have no effect.
-    for path, off in found if turbo == "off" else reversed(found):
-        wanted = off if turbo == "off" else str(1 - int(off))
+    if turbo is not None:
+        _switch_turbo(turbo, root)
+
+
+def _switch_turbo(turbo: str, root: Path) -> None:
+    switches = turbo_switches(root)
+    if turbo != "off":
+        # The common switch first; without it those of the policies have no effect.
+        switches.reverse()
+    for path, off in switches:
+        wanted = off
+        if turbo != "off":
+            wanted = str(1 - int(off))
         if path.read_text(encoding="ascii").strip() != wanted:
             write(path, wanted)
 

@@ -31,7 +31,7 @@ def encrypt(folder: Path) -> None:
         policy = _POLICY.pack(_VERSION, _XTS, _CTS, 0, b"", bytes(key[_IDENTIFIER]))
         fcntl.ioctl(descriptor, _SET_POLICY, policy)
     except OSError as error:
-        why = "the kernel has no fscrypt" if error.errno == errno.EOPNOTSUPP else error.strerror
-        raise EeioError(f"{folder}: cannot be encrypted: {why}") from error
+        reason = "the kernel has no fscrypt" if error.errno == errno.EOPNOTSUPP else error.strerror
+        raise EeioError(f"{folder}: cannot be encrypted: {reason}") from error
     finally:
         os.close(descriptor)

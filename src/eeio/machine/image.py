@@ -38,8 +38,18 @@ MKFS = {
 _OPTIONS = {"ext4+journal": "data=journal", "btrfs+zstd": "compress=zstd"}
 """Of mount(8)."""
 COMPRESSING = ("btrfs+zstd",)
-_CRYPT = ["cryptsetup", "open", "--type", "plain", "--cipher", "aes-xts-plain64", "--key-size",
-          "512", "--key-file", "/dev/urandom"]  # fmt: skip
+_CRYPT = [
+    "cryptsetup",
+    "open",
+    "--type",
+    "plain",
+    "--cipher",
+    "aes-xts-plain64",
+    "--key-size",
+    "512",
+    "--key-file",
+    "/dev/urandom",
+]
 """A key that nobody knows: what is on the device ends with the campaign."""
 # One of these served to this machine by NFS: `nfs`, `nfs@1gbit+0.5ms`.
 NFS = "nfs[@RATE][+DELAY]"
@@ -57,7 +67,7 @@ def in_the_way(filesystem: str, directory: Path) -> Path | None:
     """An existing file with the name of the image or its mount point, if any, also a dangling
     link."""
     names = (directory / f"eeio-{filesystem}.img", directory / f"eeio-{filesystem}")
-    return next((path for path in names if os.path.lexists(path)), None)
+    return next(filter(os.path.lexists, names), None)
 
 
 @dataclass(frozen=True)
@@ -132,7 +142,9 @@ def make_on_loop(filesystem: str, directory: Path, size_bytes: int, journal: Und
 
 
 def _on_disk(filesystem: str) -> str:
-    return nfs.SERVED if nfs.is_nfs(filesystem) else filesystem
+    if nfs.is_nfs(filesystem):
+        return nfs.SERVED
+    return filesystem
 
 
 def _make_new(entry: UndoEntry, journal: UndoJournal) -> None:
@@ -217,8 +229,9 @@ def _mount(filesystem: str, node: Path, mount_point: Path, journal: UndoJournal)
     kind, _, layer = _on_disk(filesystem).partition("+")
     options = _OPTIONS.get(filesystem)
     journal.add(UndoEntry("mount", str(mount_point)))
-    run_command(["mount", "-t", kind, *(["-o", options] if options else []), str(node),
-                 str(mount_point)])  # fmt: skip
+    run_command(
+        ["mount", "-t", kind, *(["-o", options] if options else []), str(node), str(mount_point)]
+    )
     if layer == "fscrypt":
         folder = mount_point / "encrypted"
         folder.mkdir()
@@ -233,9 +246,17 @@ def _mount(filesystem: str, node: Path, mount_point: Path, journal: UndoJournal)
             (mount_point / name).mkdir()
         journal.add(UndoEntry("mount", str(outer)))
         # In the folder, so that no character of its path has a meaning in the options.
-        run_command(["sh", "-c", 'cd "$1" && exec mount -t overlay -o '
-                     'lowerdir=lower,upperdir=upper,workdir=work overlay "$2"',
-                     "sh", str(mount_point), str(outer)])  # fmt: skip
+        run_command(
+            [
+                "sh",
+                "-c",
+                'cd "$1" && exec mount -t overlay -o '
+                'lowerdir=lower,upperdir=upper,workdir=work overlay "$2"',
+                "sh",
+                str(mount_point),
+                str(outer),
+            ]
+        )
         return Made(outer, how(filesystem), mount_point / "upper")
     nfs.serve(filesystem, mount_point, outer, journal)
     return Made(outer, how(filesystem), mount_point)

@@ -32,8 +32,13 @@ LEAST_STOLEN_S = 0.1
 _OF_PROCESSORS = ("cpu.max", "cpu.cfs_quota_us")
 _OF_MEMORY = ("memory.max", "memory.high", "memory.limit_in_bytes")
 _FILES = (
-    "io.max", "io.latency", "io.weight", *DEVICE_FILES, *_OF_PROCESSORS, *_OF_MEMORY,
-)  # fmt: skip
+    "io.max",
+    "io.latency",
+    "io.weight",
+    *DEVICE_FILES,
+    *_OF_PROCESSORS,
+    *_OF_MEMORY,
+)
 # From here on a limit of version 1 means none: the largest multiple of a page.
 _UNLIMITED_BYTES = 1 << 62
 # Of the fields of /proc/PID/stat behind the program's name (proc_pid_stat(5)).
@@ -123,16 +128,15 @@ class Limits:
 
     def watched(self) -> Watched:
         """What the kernel has counted now."""
-        waits = {
-            f"{_processors(group.folder, name, text):.3g} processors ({name} of {group.name})":
-            _waited_s(group.folder)
-            for group, name, text in _set(self._groups, _OF_PROCESSORS)
-        }  # fmt: skip
-        reached = {
-            f"{int(text) / 1e6:.0f} MB of memory ({name} of {group.name})":
-            _times_reached(group.folder, name)
-            for group, name, text in _set(self._groups, _OF_MEMORY)
-        }  # fmt: skip
+        waits = {}
+        for group, name, text in _set(self._groups, _OF_PROCESSORS):
+            count = _processors(group.folder, name, text)
+            limit = f"{count:.3g} processors ({name} of {group.name})"
+            waits[limit] = _waited_s(group.folder)
+        reached = {}
+        for group, name, text in _set(self._groups, _OF_MEMORY):
+            limit = f"{int(text) / 1e6:.0f} MB of memory ({name} of {group.name})"
+            reached[limit] = _times_reached(group.folder, name)
         stolen_s, used_s = _processor_times(self._root)
         throttling = throttling_so_far(self._root, self._stack)
         return Watched(stolen_s, used_s, throttling, waits, reached)
@@ -153,16 +157,17 @@ def throttled(before: Watched, after: Watched) -> int | None:
         if (earlier := before.throttling.get((throttled_part, counted_by))) is not None:
             rise = max(now.count - earlier.count, int(now.time > earlier.time))
             events[throttled_part] = max(events.get(throttled_part, 0), rise)
-    return sum(events.values()) if events else None
+    if events:
+        return sum(events.values())
+    return None
 
 
 def groups_limits_reached(before: Watched, after: Watched, lasted_s: float) -> list[str]:
     """Limits of processor time and memory that the groups reached meanwhile, as text."""
-    found = [
-        f"waited {waited_s:.2g} s at the cgroup's limit of {limit}"
-        for limit, late_s in after.waits_s.items()
-        if (waited_s := late_s - before.waits_s.get(limit, late_s)) > LEAST_WAIT_SHARE * lasted_s
-    ]
+    found = []
+    for limit, late_s in after.waits_s.items():
+        if (waited_s := late_s - before.waits_s.get(limit, late_s)) > LEAST_WAIT_SHARE * lasted_s:
+            found.append(f"waited {waited_s:.2g} s at the cgroup's limit of {limit}")
     found += [
         f"at the cgroup's limit of {limit}"
         for limit, count in after.reached.items()
@@ -178,7 +183,9 @@ def stolen_share(before: Watched, after: Watched, lasted_s: float) -> float | No
     if lost_s < max(LEAST_STOLEN_S, LEAST_STOLEN_SHARE * lasted_s):
         return None
     share = lost_s / (lost_s + max(0.0, after.used_s - before.used_s))
-    return share if share > LEAST_STOLEN_SHARE else None
+    if share > LEAST_STOLEN_SHARE:
+        return share
+    return None
 
 
 def _processor_times(root: Path) -> tuple[float | None, float]:
@@ -200,8 +207,8 @@ def _processors(folder: Path, name: str, text: str) -> float:
 
 def _waited_s(folder: Path) -> float:
     """Time that its threads waited for a new period (µs in version 2, ns in version 1)."""
-    found = _numbers_of(folder / "cpu.stat")
-    return found.get("throttled_usec", 0) / 1e6 + found.get("throttled_time", 0) / 1e9
+    numbers = _numbers_of(folder / "cpu.stat")
+    return numbers.get("throttled_usec", 0) / 1e6 + numbers.get("throttled_time", 0) / 1e9
 
 
 def _times_reached(folder: Path, name: str) -> int:
@@ -233,7 +240,9 @@ def throttling_so_far(
         name, text = _OF_PROCESSOR.fullmatch(path.name), text_of(path) or ""
         if name is not None and text.isdecimal():
             key = (name[1], path.parent.parent.name)
-            field_name = "count" if name[2] == "count" else "time"
+            field_name = "time"
+            if name[2] == "count":
+                field_name = "count"
             found[key] = replace(found.get(key, Throttling()), **{field_name: int(text)})
     for device in devices:
         disk = device.disk_sysfs

@@ -44,7 +44,9 @@ def _when_free(take: Callable[[], None]) -> None:
     """Takes a lock, and waits for it if that is wanted. Names once on stderr who has it. Raises
     BusyError."""
     limit_s = _wait_s.get()
-    until_s = None if limit_s is None else time.monotonic() + limit_s
+    until_s = None
+    if limit_s is not None:
+        until_s = time.monotonic() + limit_s
     is_named = False
     while True:
         try:
@@ -97,7 +99,9 @@ class Lock:
         """Locks an open lock file, and writes who has it. BusyError if another one has it."""
         status = os.fstat(descriptor)
         plain = stat.S_ISREG(status.st_mode) and status.st_nlink == 1
-        content = os.pread(descriptor, 200, 0) if plain else b""
+        content = b""
+        if plain:
+            content = os.pread(descriptor, 200, 0)
         if not plain or not _CONTENT.fullmatch(content):
             raise RejectedError(
                 f"{path} is not a lock file of eeio, so eeio does not change it. Find out its "
@@ -214,7 +218,9 @@ class FolderLock:
 
     def _take(self, descriptor: int, folder: int) -> None:
         name, _, host = os.pread(descriptor, 300, 0).decode(errors="replace").strip().partition(" ")
-        holder = f"process {name.partition('-')[0]} on {host}" if host else "another process"
+        holder = "another process"
+        if host:
+            holder = f"process {name.partition('-')[0]} on {host}"
         now = this_process(os.getpid())
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -34,9 +34,12 @@ _PATTERN = re.compile(r"nfs(?:@([0-9a-z.+]+))?")
 _RATE = re.compile(r"[1-9][0-9]{0,3}[mg]bit")
 _DELAY = re.compile(r"((?:0|[1-9][0-9]{0,3})(?:\.[0-9]{1,3})?)(us|ms)")
 PROGRAMS = {
-    "ip": "iproute2", "tc": "iproute2", "nsenter": "util-linux", "unshare": "util-linux",
+    "ip": "iproute2",
+    "tc": "iproute2",
+    "nsenter": "util-linux",
+    "unshare": "util-linux",
     "mount.nfs4": "nfs-common",
-}  # fmt: skip
+}
 KERNEL_PROGRAMS = ("rpc.nfsd", "rpc.mountd", "exportfs")
 GANESHA = ("ganesha.nfsd", "ss")
 
@@ -106,9 +109,11 @@ def is_nfs(filesystem: str) -> bool:
 
 def link_of(filesystem: str) -> Link:
     """`nfs`, `nfs@1gbit`, `nfs@0.5ms`, `nfs@1gbit+0.5ms`; RejectedError for anything else."""
-    found = _PATTERN.fullmatch(filesystem)
+    match = _PATTERN.fullmatch(filesystem)
     rate = delay_s = None
-    parts = found[1].split("+") if found and found[1] else []
+    parts: list[str] = []
+    if match and match[1]:
+        parts = match[1].split("+")
     for part in parts:
         delay = _DELAY.fullmatch(part)
         if _RATE.fullmatch(part) and rate is None and delay_s is None:
@@ -116,8 +121,8 @@ def link_of(filesystem: str) -> Link:
         elif delay and delay_s is None and float(delay[1]) > 0:
             delay_s = float(delay[1]) * (1e-6 if delay[2] == "us" else 1e-3)
         else:
-            found = None
-    if found is None:
+            match = None
+    if match is None:
         raise RejectedError(
             f"--filesystem {filesystem[:60]}: nfs, nfs@RATE, nfs@DELAY or nfs@RATE+DELAY, as "
             "nfs@1gbit+0.5ms: mbit or gbit, and the delay of a round trip in us or ms"
@@ -150,7 +155,9 @@ def server() -> str:
         missing = [name for name in KERNEL_PROGRAMS if shutil.which(name) is None]
         if not missing and _kernel_has("nfsd", "nfsd"):
             return "kernel"
-        what = f"{missing[0]} is missing (nfs-kernel-server)" if missing else "it has no nfsd"
+        what = "it has no nfsd"
+        if missing:
+            what = f"{missing[0]} is missing (nfs-kernel-server)"
         why_not.append(f"Linux server: {what}")
     if requested != "kernel":
         missing = [name for name in GANESHA if shutil.which(name) is None]
@@ -179,8 +186,8 @@ def described(filesystem: str) -> str:
 
 
 def _ganesha_version() -> str:
-    found = re.search(r"V?([0-9]+(?:\.[0-9]+)+)", run_command(["ganesha.nfsd", "-v"]))
-    return f"NFS-Ganesha {found[1] if found else 'of an unknown version'}"
+    match = re.search(r"V?([0-9]+(?:\.[0-9]+)+)", run_command(["ganesha.nfsd", "-v"]))
+    return f"NFS-Ganesha {match[1] if match else 'of an unknown version'}"
 
 
 def export(filesystem: str, served: Path, kind: str, journal: UndoJournal) -> str:
@@ -204,16 +211,38 @@ def serve(filesystem: str, served: Path, mount_point: Path, journal: UndoJournal
     # By force if necessary: unwritten data belongs to a file system that is removed anyway.
     journal.add(UndoEntry("mount", str(mount_point), "--force"))
     run_command(
-        ["nsenter", f"--net=/run/netns/{at_client}",
-         "mount", "-t", "nfs4", "-o", _MOUNT_OPTIONS, f"{SERVER}:/", str(mount_point)]
-    )  # fmt: skip
+        [
+            "nsenter",
+            f"--net=/run/netns/{at_client}",
+            "mount",
+            "-t",
+            "nfs4",
+            "-o",
+            _MOUNT_OPTIONS,
+            f"{SERVER}:/",
+            str(mount_point),
+        ]
+    )
 
 
 def _lay_cable(at_server: str, at_client: str, link: Link) -> None:
     run_command(
-        ["ip", "link", "add", _CABLE, "netns", at_server, "type", "veth",
-         "peer", "name", _CABLE, "netns", at_client]
-    )  # fmt: skip
+        [
+            "ip",
+            "link",
+            "add",
+            _CABLE,
+            "netns",
+            at_server,
+            "type",
+            "veth",
+            "peer",
+            "name",
+            _CABLE,
+            "netns",
+            at_client,
+        ]
+    )
     for namespace, address in ((at_server, SERVER), (at_client, _CLIENT)):
         run_command(["ip", "-n", namespace, "addr", "add", f"{address}/24", "dev", _CABLE])
         for device in ("lo", _CABLE):
@@ -238,14 +267,29 @@ def shaping(link: Link) -> Sequence[str]:
 def _start(kind: str, namespace: str, served: Path, journal: UndoJournal) -> None:
     script = _BEGIN + (_KERNEL_SERVER if kind == "kernel" else _GANESHA_SERVER)
     command = [
-        "nsenter", f"--net=/run/netns/{namespace}", "unshare", "--mount", "--propagation",
-        "private", "sh", "-c", script, "eeio-nfs", str(served), _NET, str(_THREADS),
-    ]  # fmt: skip
+        "nsenter",
+        f"--net=/run/netns/{namespace}",
+        "unshare",
+        "--mount",
+        "--propagation",
+        "private",
+        "sh",
+        "-c",
+        script,
+        "eeio-nfs",
+        str(served),
+        _NET,
+        str(_THREADS),
+    ]
     # Without eeio's mark: `restore` ends marked processes first, and a client without server hangs.
     process = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        start_new_session=True, env={**os.environ, **mark()},
-    )  # fmt: skip
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+        env={**os.environ, **mark()},
+    )
     journal.add(UndoEntry("process", str(process.pid), str(start_ticks(process.pid) or 0)))
     assert process.stdin is not None and process.stdout is not None
     with process.stdin as stdin, suppress(BrokenPipeError):
@@ -266,4 +310,6 @@ def _start(kind: str, namespace: str, served: Path, journal: UndoJournal) -> Non
 
 def _last_line(output: bytes) -> str:
     lines = output.decode(errors="backslashreplace").strip().splitlines()
-    return lines[-1][:300] if lines else f"it printed no message within {_READY_S:g} s"
+    if lines:
+        return lines[-1][:300]
+    return f"it printed no message within {_READY_S:g} s"

@@ -49,10 +49,10 @@ class NvmeController:
         """All, from 0, the one with the most power, on."""
         page = self._admin(_IDENTIFY, dword10=_CONTROLLER, bytes_in=_IDENTIFY_BYTES)[1]
         many = min(page[_NPSS_AT] + 1, _MOST_STATES)
-        return [
-            _described(number, page[_DESCRIPTORS_AT + number * _DESCRIPTOR_BYTES :])
-            for number in range(many)
-        ]
+        states = []
+        for number in range(many):
+            states.append(_described(number, page[_DESCRIPTORS_AT + number * _DESCRIPTOR_BYTES :]))
+        return states
 
     def state(self) -> int:
         """The one that it is in."""
@@ -61,8 +61,8 @@ class NvmeController:
     def set_state(self, number: int) -> None:
         """Proved by asking."""
         self._admin(_SET_FEATURES, dword10=_POWER, dword11=number)
-        if (found := self.state()) != number:
-            raise EeioError(f"{self.node}: set to power state {number}, it is in {found}")
+        if (state := self.state()) != number:
+            raise EeioError(f"{self.node}: set to power state {number}, it is in {state}")
 
     def is_autonomous(self) -> bool | None:
         """Whether it enters states by itself (APST); None for a drive that cannot."""
@@ -79,16 +79,41 @@ class NvmeController:
             raise EeioError(f"{self.node}: its autonomous power states cannot be switched")
 
     def _admin(
-        self, opcode: int, *, dword10: int, dword11: int = 0, bytes_in: int = 0,
+        self,
+        opcode: int,
+        *,
+        dword10: int,
+        dword11: int = 0,
+        bytes_in: int = 0,
         bytes_out: bytes = b"",
-    ) -> tuple[int, bytes]:  # fmt: skip
+    ) -> tuple[int, bytes]:
         """The result (dword 0 of the completion) and the data that came."""
         length = bytes_in or len(bytes_out)
-        data = ctypes.create_string_buffer(bytes_out, length) if length else None
-        command = bytearray(COMMAND.pack(
-            opcode, 0, 0, 0, 0, 0, 0, ctypes.addressof(data) if data else 0, 0, length,
-            dword10, dword11, 0, 0, 0, 0, TIMEOUT_MS, 0,
-        ))  # fmt: skip
+        data = None
+        if length:
+            data = ctypes.create_string_buffer(bytes_out, length)
+        command = bytearray(
+            COMMAND.pack(
+                opcode,
+                0,
+                0,
+                0,
+                0,
+                0,
+                0,
+                ctypes.addressof(data) if data else 0,
+                0,
+                length,
+                dword10,
+                dword11,
+                0,
+                0,
+                0,
+                0,
+                TIMEOUT_MS,
+                0,
+            )
+        )
         try:
             with self._opened() as fd:
                 status = fcntl.ioctl(fd, ADMIN_COMMAND, command)
@@ -115,7 +140,9 @@ _NAMES = {_IDENTIFY: "Identify", _GET_FEATURES: "Get Features", _SET_FEATURES: "
 
 def _described(number: int, descriptor: bytes) -> PowerState:
     most, _, flags, enter_us, leave_us = struct.unpack_from("<HBBII", descriptor)
-    unit_w = 1e-4 if flags & 1 else 1e-2
+    unit_w = 1e-2
+    if flags & 1:
+        unit_w = 1e-4
     return PowerState(
         number, most * unit_w if most else None, not flags & 2, enter_us * 1e-6, leave_us * 1e-6
     )

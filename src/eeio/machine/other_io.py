@@ -89,7 +89,11 @@ def share_a_disk(some: Sequence[BlockDevice], others: Sequence[BlockDevice]) -> 
 
 def _disks(devices: Sequence[BlockDevice]) -> set[str]:
     """The names of the disks that they are on, of which all partitions count."""
-    return {drive.disk_sysfs.name for device in devices for drive in drives_below(device)}
+    disks = set()
+    for device in devices:
+        for drive in drives_below(device):
+            disks.add(drive.disk_sysfs.name)
+    return disks
 
 
 @dataclass(frozen=True)
@@ -155,7 +159,9 @@ def other_io(
         texts.append(f"other I/O on the drive: {'; '.join(named)}")
     if not_judged:
         texts.append(f"{NOT_JUDGED}: {'; '.join(not_judged)}")
-    return OtherIo("; ".join(texts), most > INVALID_SHARE) if texts else None
+    if texts:
+        return OtherIo("; ".join(texts), most > INVALID_SHARE)
+    return None
 
 
 def _tool_bytes(experiment: Experiment, phases: Sequence[PhaseResult]) -> dict[str, float] | None:
@@ -171,11 +177,15 @@ def _tool_bytes(experiment: Experiment, phases: Sequence[PhaseResult]) -> dict[s
             found[phase.operation] += phase.bytes_moved
         else:
             return None
-    return found if sum(found.values()) else None
+    if sum(found.values()):
+        return found
+    return None
 
 
 def _in_any_run(target: Target, resolution_bytes: int) -> _Own:
-    slack = COPYING_SLACK_BYTES if target.copies else SLACK_BYTES
+    slack = SLACK_BYTES
+    if target.copies:
+        slack = COPYING_SLACK_BYTES
     return _Own(slack + resolution_bytes, "the tool moved few bytes")
 
 
@@ -196,14 +206,25 @@ def _own_reads(
     yield from _of_pages(experiment, sum(tool_bytes.values()))
     if ("engine", "mmap") in experiment.arguments:
         yield _Own(tool_bytes["write"], "a memory map reads each page before it is written")
-    if not reported:
-        return
-    rest = math.inf if file_bytes is None else max(file_bytes - reported, 0)
+    if reported:
+        rest = math.inf
+        if file_bytes is not None:
+            rest = max(file_bytes - reported, 0)
+        yield from _read_ahead(experiment, reported, rest, target)
+
+
+def _read_ahead(
+    experiment: Experiment, reported: float, rest: float, target: Target
+) -> Iterator[_Own]:
+    """What the kernel reads ahead of reads through the page cache. `rest` is the part of the files
+    beyond the reported bytes."""
     is_fio = experiment.tool == "fio"
     # The clients of a data server read in turn, each in a place of its own.
     if experiment.spatiality == "sequential" and experiment.tool != "dataserver":
         # The window that is read and the one after it; fio has the kernel double both.
-        windows = 4 if is_fio else 2
+        windows = 2
+        if is_fio:
+            windows = 4
         ahead = experiment.processes * windows * target.readahead_bytes
         yield _Own(min(ahead, rest), "the kernel reads ahead in each file")
     elif not (is_fio and experiment.spatiality == "random"):  # fio switches read-ahead off

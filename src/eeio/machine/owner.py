@@ -46,9 +46,13 @@ class Owner:
 
     def place(self, now: "Owner") -> Place:
         if self.boot_id == now.boot_id:
-            return "here" if self.pid_namespace == now.pid_namespace else "elsewhere"
+            if self.pid_namespace == now.pid_namespace:
+                return "here"
+            return "elsewhere"
         same_machine = self.machine != "" and self.machine == now.machine
-        return "earlier boot" if same_machine else "elsewhere"
+        if same_machine:
+            return "earlier boot"
+        return "elsewhere"
 
     @property
     def is_alive(self) -> bool:
@@ -88,9 +92,9 @@ def _machine() -> str:
 
 def _pid_namespace() -> str:
     with suppress(OSError):
-        found = re.fullmatch(r"pid:\[([0-9]+)\]", str(Path("/proc/self/ns/pid").readlink()))
-        if found:
-            return found[1]
+        match = re.fullmatch(r"pid:\[([0-9]+)\]", str(Path("/proc/self/ns/pid").readlink()))
+        if match:
+            return match[1]
     return "0"
 
 
@@ -98,7 +102,9 @@ def start_ticks(pid: int) -> int | None:
     """When a process began, in clock ticks after boot: with the PID it identifies a process for the
     time of one boot. None if there is no such process, or it is a zombie."""
     fields = stat_fields(Path(f"/proc/{pid}"))
-    return None if fields is None or fields[0] == b"Z" else int(fields[19])
+    if fields is None or fields[0] == b"Z":
+        return None
+    return int(fields[19])
 
 
 def stat_fields(process: Path) -> list[bytes] | None:

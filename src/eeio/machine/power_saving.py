@@ -62,9 +62,9 @@ def _last(output: str) -> str:
 def put_into_standby(node: Path) -> None:
     """Spins the drive down (hdparm -y), proved by asking. The next access wakes it."""
     _hdparm("-y", node)
-    found = state_of(node)
-    if found not in STANDBY:
-        raise EeioError(f"{node} was sent to standby and is {found}: a program uses it")
+    state = state_of(node)
+    if state not in STANDBY:
+        raise EeioError(f"{node} was sent to standby and is {state}: a program uses it")
 
 
 def _hdparm(option: str, node: Path) -> str:
@@ -150,7 +150,9 @@ class AtaDrive:
         match = re.search(r"APM_level\s*=\s*(off|[0-9]{1,3})\b", output)
         if match is None:
             return None
-        return 255 if match[1] == "off" else int(match[1])
+        if match[1] == "off":
+            return 255
+        return int(match[1])
 
 
 @dataclass(frozen=True)
@@ -239,11 +241,11 @@ class Setting:
         with journal.recorded(UndoEntry("setting", self.path, self.value)):
             try:
                 path.write_text(wanted, encoding="ascii")
-                found = _value(path)
+                value = _value(path)
             except OSError as error:
                 raise EeioError(f"{path}: {wanted!r} is rejected: {error.strerror}") from error
-            if found != wanted:
-                raise EeioError(f"{path}: set to {wanted!r}, but it reads back {found!r}")
+            if value != wanted:
+                raise EeioError(f"{path}: set to {wanted!r}, but it reads back {value!r}")
             yield
 
 
@@ -258,31 +260,47 @@ def settings(disk: Path, root: Path = HERE) -> list[Setting]:
     runtime = ("on", "auto")
     return [
         _read(
-            "alpm", "SATA link power management (ALPM)",
+            "alpm",
+            "SATA link power management (ALPM)",
             host / "link_power_management_policy" if host else None,
             "the drive is on no SATA link",
-            ("max_performance", "medium_power", "med_power_with_dipm", "min_power_with_partial",
-             "min_power"),
+            (
+                "max_performance",
+                "medium_power",
+                "med_power_with_dipm",
+                "min_power_with_partial",
+                "min_power",
+            ),
         ),
         _read(
-            "aspm", "PCI Express link power management (ASPM), the kernel's policy",
+            "aspm",
+            "PCI Express link power management (ASPM), the kernel's policy",
             root / "sys/module/pcie_aspm/parameters/policy" if pci else None,
             "the drive is on no PCI Express link",
             ("performance", "default", "powersave", "powersupersave"),
         ),
         _read(
-            "aspm-l1", "ASPM L1 of the drive's controller", pci / "link/l1_aspm" if pci else None,
-            "the drive is on no PCI Express link", ("0", "1"),
+            "aspm-l1",
+            "ASPM L1 of the drive's controller",
+            pci / "link/l1_aspm" if pci else None,
+            "the drive is on no PCI Express link",
+            ("0", "1"),
         ),
         _read(
-            "controller", "runtime power management of the controller",
-            pci / "power/control" if pci else None, "the drive is on no PCI bus", runtime,
+            "controller",
+            "runtime power management of the controller",
+            pci / "power/control" if pci else None,
+            "the drive is on no PCI bus",
+            runtime,
         ),
         _read(
-            "drive", "runtime power management of the drive", disk / "device/power/control",
-            "the kernel reports none", runtime,
+            "drive",
+            "runtime power management of the drive",
+            disk / "device/power/control",
+            "the kernel reports none",
+            runtime,
         ),
-    ]  # fmt: skip
+    ]
 
 
 def _read(
@@ -300,4 +318,6 @@ def _value(path: Path) -> str:
     """Of a file that lists all it could be, the one in brackets."""
     text = path.read_text(encoding="ascii", errors="replace").strip()
     chosen = re.search(r"\[(\S+)\]", text)
-    return chosen[1] if chosen else text
+    if chosen:
+        return chosen[1]
+    return text

@@ -167,7 +167,9 @@ class UndoJournal:
         gone = {"here": frozenset[str](), "earlier boot": _OF_ONE_BOOT}.get(place)
         if gone is None:
             same_boot = self.owner.boot_id == this_process(os.getpid()).boot_id
-            gone = frozenset({"process"}) if same_boot else _OF_ONE_BOOT
+            gone = _OF_ONE_BOOT
+            if same_boot:
+                gone = frozenset({"process"})
         if gone:
             self._forget_all([entry for entry in self._entries if entry.kind in gone])
 
@@ -222,7 +224,7 @@ class UndoJournal:
         body = {
             "schema_version": _VERSION,
             "owner": asdict(self.owner),
-            "entries": [asdict(entry) for entry in self._entries],
+            "entries": list(map(asdict, self._entries)),
         }
         with self._new.open("w", encoding="utf-8") as file:
             json.dump(body, file)
@@ -293,9 +295,10 @@ def orphans(chosen: Path | None = None) -> Iterator[Found]:
     if chosen is None and not folder.is_dir():
         yield Found()
         return
-    if (why := why_untrusted(folder)) is not None:
+    if (reason := why_untrusted(folder)) is not None:
         raise EeioError(
-            f"{folder}: not used as root: {why}. Use sudo, or name another folder (XDG_STATE_HOME)"
+            f"{folder}: not used as root: {reason}. "
+            "Use sudo, or name another folder (XDG_STATE_HOME)"
         )
     # Not in the folder, and it stays.
     make_folder(folder.parent)
@@ -338,8 +341,8 @@ def _orphans_in(folder: Path) -> Found:
             if not path.with_suffix(".json").exists():
                 _clear(path, name[1] == now.name)
             continue
-        if not path.is_symlink() and (why := why_untrusted(path)) is not None:
-            found.bad.append(f"{path}: not read as root: {why}. Delete it or change its owner")
+        if not path.is_symlink() and (reason := why_untrusted(path)) is not None:
+            found.bad.append(f"{path}: not read as root: {reason}. Delete it or change its owner")
             continue
         try:
             if _OLD_NAME.fullmatch(path.name):
@@ -390,8 +393,8 @@ def _take(path: Path, now: Owner, found: Found) -> None:
 def _taken(path: Path) -> UndoJournal:
     if not path.is_file():
         raise RejectedError(f"{path}: no such journal")
-    if (why := why_untrusted(path)) is not None:
-        raise EeioError(f"{path}: not read as root: {why}")
+    if (reason := why_untrusted(path)) is not None:
+        raise EeioError(f"{path}: not read as root: {reason}")
     journal = UndoJournal(path)
     place = journal.owner.place(this_process(os.getpid()))
     if not journal.hold() or (place == "here" and journal.owner.is_alive):
@@ -695,12 +698,12 @@ def end_group(group: int) -> None:
 
 def _members(group: int) -> set[int]:
     """Processes of the group that run; zombies that wait for their parent do not."""
-    found = set()
+    members = set()
     for folder in Path("/proc").glob("[0-9]*"):
         fields = stat_fields(folder)
         if fields is not None and int(fields[2]) == group and fields[0] != b"Z":
-            found.add(int(folder.name))
-    return found
+            members.add(int(folder.name))
+    return members
 
 
 def group_alive(group: int) -> bool:

@@ -45,16 +45,18 @@ def disagreement(phase: Any) -> str | None:
     if moved:
         own = {name: metrics[name] for name in _OWN_TIMES if name in metrics}
         for name, own_s in own.items():
-            if why := _of_time(moved, bandwidth, own_s, name, _REPORTED_S):
-                return why
+            if reason := _of_time(moved, bandwidth, own_s, name, _REPORTED_S):
+                return reason
         includes_more = bool(own) or _OF_A_PART in metrics
-        if why := _of_time(moved, bandwidth, lasted_s(phase), "window", _OBSERVED_S, includes_more):
-            return why
+        if reason := _of_time(
+            moved, bandwidth, lasted_s(phase), "window", _OBSERVED_S, includes_more
+        ):
+            return reason
         durable = phase.until_durable
         if durable is not None and phase.start_s is not None:
             rate, until_s = durable.bandwidth_bytes_per_s, durable.end_s - phase.start_s
-            if why := _of_time(moved, rate, until_s, "durable", _OBSERVED_S, includes_more):
-                return why
+            if reason := _of_time(moved, rate, until_s, "durable", _OBSERVED_S, includes_more):
+                return reason
     if request and (iops := metrics.get("iops")):
         return _of_requests(phase, bandwidth, iops * request)
     return None
@@ -79,8 +81,8 @@ def idle_disagreement(
     valid = [reading for reading in readings if reading.valid]
     lasted_s = []
     for reading in valid:
-        if (why := _no_power(reading)) is not None:
-            return why
+        if (reason := _no_power(reading)) is not None:
+            return reason
         if reading.power_w and reading.energy_j is not None:
             lasted_s.append(reading.energy_j / reading.power_w)
     if lasted_s and not _LEAST_IDLE_S <= min(lasted_s) <= max(lasted_s) <= DURATION.most:
@@ -105,7 +107,9 @@ def _of_time(
     slack_s: float,
     includes_more: bool = False,
 ) -> str | None:
-    needed_s = moved / bandwidth if bandwidth else math.inf
+    needed_s = math.inf
+    if bandwidth:
+        needed_s = moved / bandwidth
     if reported_s is None or not _differ(needed_s, reported_s, slack_s):
         return None
     if includes_more and needed_s < reported_s:

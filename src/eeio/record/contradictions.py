@@ -66,12 +66,13 @@ R = TypeVar("R", bound=Reading)
 
 def contradictions(readings: Sequence[R]) -> list[tuple[tuple[R, ...], str]]:
     """Each group of readings of one time that cannot all be true, and why."""
-    known = [
-        reading
-        for reading in readings
-        if None not in (reading.power_w, reading.energy_j, reading.uncertainty_j)
-        and reading.kind not in MARKS
-    ]
+    known = []
+    for reading in readings:
+        if (
+            None not in (reading.power_w, reading.energy_j, reading.uncertainty_j)
+            and reading.kind not in MARKS
+        ):
+            known.append(reading)
     found: list[tuple[tuple[R, ...], str]] = []
     for one, other in combinations(known, 2):
         message = _same_domain(one, other) if one.domain == other.domain else _nested(one, other)
@@ -82,7 +83,7 @@ def contradictions(readings: Sequence[R]) -> list[tuple[tuple[R, ...], str]]:
         for total in known:
             parts = _parts(total, known)
             if len(parts) > 1 and _exceeds(parts, total):
-                names = " + ".join(_watts(part) for part in parts)
+                names = " + ".join(map(_watts, parts))
                 message = f"{names} draw more than the {_watts(total)} that includes them{_BEYOND}"
                 found.append(((total, *parts), message))
     return found
@@ -127,7 +128,9 @@ def _contents(reading: Reading) -> set[str]:
 def _is_too_little(less: Reading, more: Reading) -> bool:
     slack_j = _limit_j(less) + _limit_j(more)
     is_little = (more.power_w or 0.0) < LITTLE_W
-    efficiency = LEAST_EFFICIENCY_OF_LITTLE if is_little else LEAST_EFFICIENCY
+    efficiency = LEAST_EFFICIENCY
+    if is_little:
+        efficiency = LEAST_EFFICIENCY_OF_LITTLE
     return _energy_j(less) < efficiency * _energy_j(more) - slack_j
 
 
@@ -156,7 +159,9 @@ def _parts(total: R, readings: Sequence[R]) -> list[R]:
             known = lowest.get(reading.domain)
             if known is None or _energy_j(reading) < _energy_j(known):
                 lowest[reading.domain] = reading
-    inner = {domain for holder in lowest for domain in INSIDE[holder]}
+    inner: set[str] = set()
+    for holder in lowest:
+        inner.update(INSIDE[holder])
     return [reading for domain, reading in lowest.items() if domain not in inner]
 
 

@@ -515,12 +515,19 @@ class PlannedExperiment:
             "file_bytes": self.file_bytes,
             "variant": self.variant,
             "frequency_hz": self.frequency_hz,
-            **({} if self.pilot is None else {"pilot": self.pilot}),
-            **({} if self.sized is None else {"sized": self.sized}),
-            **({} if self.cut_from is None else {"cut_from": self.cut_from}),
-            **({} if self.smt is None else {"smt": self.smt}),
-            **({} if self.turbo is None else {"turbo": self.turbo}),
+            **_known(
+                pilot=self.pilot,
+                sized=self.sized,
+                cut_from=self.cut_from,
+                smt=self.smt,
+                turbo=self.turbo,
+            ),
         }
+
+
+def _known(**values: object) -> dict[str, object]:
+    """Those that are not None."""
+    return {name: value for name, value in values.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -605,7 +612,9 @@ class Design:
             "extensions": self.extensions,
             "pilots_s": self.pilots_s,
         }
-        written_by = {"eeio_version": self.eeio_version} if self.eeio_version else {}
+        written_by = {}
+        if self.eeio_version:
+            written_by = {"eeio_version": self.eeio_version}
         return {
             "schema_version": SCHEMA_VERSION,
             **written_by,
@@ -630,8 +639,7 @@ class Design:
             ],
             "remarks": list(self.remarks),
             **({} if adaptive is None else rounds),
-            **({} if self.ended is None else {"ended": self.ended}),
-            **({"wear": [asdict(one) for one in self.wear]} if self.wear else {}),
+            **_known(ended=self.ended, wear=list(map(asdict, self.wear)) or None),
         }
 
     @classmethod
@@ -640,7 +648,7 @@ class Design:
         if not isinstance(body, dict):
             raise LimitError("no object")
         stored = typed.read(StoredDesign, {k: v for k, v in body.items() if k != "schema_version"})
-        experiments = tuple(_planned(item) for item in stored.experiments)
+        experiments = tuple(map(_planned, stored.experiments))
         return cls(
             name=stored.name,
             suite_title=stored.suite_title,

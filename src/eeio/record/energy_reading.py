@@ -75,7 +75,10 @@ class EnergyReading:
     @property
     def calibration(self) -> str | None:
         """The calibration that changed its power; None without one."""
-        return next((reason for reason in self.reasons if reason.startswith(CALIBRATED)), None)
+        for reason in self.reasons:
+            if reason.startswith(CALIBRATED):
+                return reason
+        return None
 
     @property
     def uncertainty_relative(self) -> float | None:
@@ -83,7 +86,9 @@ class EnergyReading:
         if self.uncertainty_j is None or not self.energy_j:
             return None
         share = self.uncertainty_j / abs(self.energy_j)
-        return share if q.FIGURE.contains(share) else None
+        if q.FIGURE.contains(share):
+            return share
+        return None
 
     @property
     def why_not_ranked(self) -> str | None:

@@ -57,8 +57,12 @@ def impossible_stretches(phase: _Phase) -> str | None:
         return "stretches: of a phase without a known window"
     if phase.until_durable is not None:
         return "stretches: of a phase that lasts until it is durable, which is one stretch"
-    edges = [edge for one in phase.stretches for edge in (one.start_s, one.end_s)]
-    if edges != sorted(edges) or any(one.start_s >= one.end_s for one in phase.stretches):
+    edges: list[float] = []
+    for stretch in phase.stretches:
+        edges.extend((stretch.start_s, stretch.end_s))
+    if edges != sorted(edges) or any(
+        stretch.start_s >= stretch.end_s for stretch in phase.stretches
+    ):
         return "stretches: they do not follow each other"
     if (edges[0], edges[-1]) != (phase.start_s, phase.end_s):
         return (

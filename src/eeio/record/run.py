@@ -44,7 +44,9 @@ DEMO = "demo"
 
 def mark(kind: str) -> str:
     """`ESTIMATE ` or `DEMO `, written in front of a figure; empty where power was measured."""
-    return f"{MARKS[kind]} " if kind in MARKS else ""
+    if kind in MARKS:
+        return f"{MARKS[kind]} "
+    return ""
 
 
 Switch = Literal["on", "off"]
@@ -93,7 +95,9 @@ class Experiment:
     @property
     def cost_domains(self) -> tuple[str, ...]:
         """The domains whose energy may be the cost of its I/O, the widest first."""
-        return DOMAINS if self.is_command else COST_DOMAINS
+        if self.is_command:
+            return DOMAINS
+        return COST_DOMAINS
 
     @cached_property
     def id(self) -> str:
@@ -270,7 +274,9 @@ class ContextValue:
     def impossible(self) -> str | None:
         """What is invalid in it, beyond each field's range."""
         quantity = q.of_unit(self.unit)
-        return None if quantity.contains(self.value) else quantity.rejection(self.value, self.name)
+        if quantity.contains(self.value):
+            return None
+        return quantity.rejection(self.value, self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,7 +297,9 @@ class ProcessorSeries:
     def impossible(self) -> str | None:
         """What is invalid in it, beyond each field's range."""
         same = len(self.times_s) == len(self.use) == len(self.frequency_hz)
-        return None if same else "columns of different lengths"
+        if same:
+            return None
+        return "columns of different lengths"
 
 
 UNCHECKED = "not checked against a device"
@@ -368,7 +376,10 @@ class Run:
             return None
         if self.device is None or self.device_before is None:
             return f"{UNCHECKED}: {self.device_reason or 'the record gives no reason'}"
-        return next((note for note in self.notes if note.startswith(CHECKED)), None)
+        for note in self.notes:
+            if note.startswith(CHECKED):
+                return note
+        return None
 
     @property
     def valid(self) -> bool:
@@ -390,7 +401,10 @@ class Run:
         has it."""
         if not isinstance(body, dict):
             raise LimitError("no object")
-        fields = {k: v for k, v in body.items() if k not in ("schema_version", "experiment_id")}
+        fields = {}
+        for k, v in body.items():
+            if k not in ("schema_version", "experiment_id"):
+                fields[k] = v
         identity = body.get("experiment_id")
         if experiment is not None:
             fields["experiment"] = experiment

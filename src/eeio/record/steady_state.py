@@ -140,9 +140,10 @@ def _bandwidth(run: Run) -> float | None:
     """Of its valid phases together, by the tool's figure."""
     if run.validity:
         return None
-    values = [
-        phase.bandwidth_bytes_per_s
-        for phase in run.phases
-        if not phase.validity and phase.bandwidth_bytes_per_s is not None
-    ]
-    return sum(values) if values else None
+    values = []
+    for phase in run.phases:
+        if not phase.validity and phase.bandwidth_bytes_per_s is not None:
+            values.append(phase.bandwidth_bytes_per_s)
+    if values:
+        return sum(values)
+    return None

@@ -24,7 +24,7 @@ from eeio.files import inputs, typed
 from eeio.files.trust import make_folder, why_untrusted
 from eeio.record.consistency import idle_disagreement
 from eeio.record.design import Design, PlannedRun
-from eeio.record.run import DEMO, SCHEMA_VERSION, EnergyReading, IdleMedian, Machine, Run
+from eeio.record.run import DEMO, SCHEMA_VERSION, EnergyReading, IdleMedian, Machine, Phase, Run
 from eeio.record.steady_state import State, parted, state, why_not_steady
 from eeio.record.tool_label import details
 from eeio.units.quantities import COUNT, shortened
@@ -82,10 +82,10 @@ class Campaign:
 
     def runs_by_experiment(self) -> dict[str, list[Run]]:
         """The runs of each experiment, by its id, in their order."""
-        found: dict[str, list[Run]] = {}
+        runs: dict[str, list[Run]] = {}
         for run in self.runs:
-            found.setdefault(run.experiment.id, []).append(run)
-        return found
+            runs.setdefault(run.experiment.id, []).append(run)
+        return runs
 
     @property
     def tools(self) -> set[str]:
@@ -140,22 +140,26 @@ class Campaign:
     def shortcomings(self) -> list[str]:
         """Where it falls short of its protocol; reported before any figure."""
         missing = self.planned_runs - self.stored_runs
-        found = [
-            f"{missing} of {self.planned_runs} runs are not done; continue with `eeio resume "
-            f"{self.name}`"
-        ] if missing else []  # fmt: skip
-        why = (self.design.ended, why_not_steady(self.steady_state))
-        return found + [one for one in why if one is not None]
+        found = []
+        if missing:
+            found = [
+                f"{missing} of {self.planned_runs} runs are not done; continue with `eeio resume "
+                f"{self.name}`"
+            ]
+        reasons = (self.design.ended, why_not_steady(self.steady_state))
+        return found + [one for one in reasons if one is not None]
 
 
 def _details(campaign: Campaign) -> Mapping[str, tuple[str, ...]]:
     design = campaign.design
-    planned = [(one.experiment, one.sized) for one in design.experiments]
+    planned = [(experiment.experiment, experiment.sized) for experiment in design.experiments]
     return details([*planned, *((one.experiment, None) for one in design.not_measured)])
 
 
 def _is_demo(campaign: Campaign) -> bool:
-    phases = [phase for run in (*campaign.runs, *campaign.set_aside) for phase in run.phases]
+    phases: list[Phase] = []
+    for run in (*campaign.runs, *campaign.set_aside):
+        phases.extend(run.phases)
     readings = (
         *campaign.idle,
         *(reading for phase in phases for reading in phase.energy),
@@ -269,9 +273,9 @@ class Store:
             _IDLE,
             {
                 "schema_version": SCHEMA_VERSION,
-                "readings": [asdict(reading) for reading in readings],
+                "readings": list(map(asdict, readings)),
                 "reason": reason,
-                **({"medians": [asdict(median) for median in medians]} if medians else {}),
+                **({"medians": list(map(asdict, medians))} if medians else {}),
             },
         )
 
@@ -281,7 +285,9 @@ class Store:
     def machine(self) -> Machine | None:
         """The machine as it was stored; None before the first start has looked at it."""
         path = self.folder / _MACHINE
-        return _read_machine(path) if path.exists() else None
+        if path.exists():
+            return _read_machine(path)
+        return None
 
     def write(self, name: str, body: Mapping[str, Any]) -> None:
         """Writes a file atomically: writes a temporary file, syncs it, renames it."""
@@ -341,7 +347,9 @@ class Store:
             return set()
         done = set()
         for number, body in _lines(self.runs_path):
-            index = body.get("order_index") if isinstance(body, dict) else None
+            index = None
+            if isinstance(body, dict):
+                index = body.get("order_index")
             if not isinstance(index, int) or not COUNT.contains(index):
                 raise SchemaError(f"{self.runs_path}:{number}: not a run record: no order_index")
             done.add(index)
@@ -367,8 +375,8 @@ def _make_root(folder: Path) -> None:
     """The folder of campaigns. It is checked once it exists: in /tmp another user may make it
     first."""
     make_folder(folder)
-    if (why := why_untrusted(folder)) is not None:
-        raise EeioError(f"{folder}: no results are written there as root: {why}")
+    if (reason := why_untrusted(folder)) is not None:
+        raise EeioError(f"{folder}: no results are written there as root: {reason}")
 
 
 def _new_file(path: Path) -> TextIO:
@@ -423,7 +431,9 @@ def progress(folder: Path) -> Extent:
         body = _read_json(path, typed=True)
         order = body.get("order")
         # The entries of the order are alike, and many: check only the first.
-        few = {**body, "order": order[:1]} if isinstance(order, list) else body
+        few = body
+        if isinstance(order, list):
+            few = {**body, "order": order[:1]}
         suite = Design.from_json(few).suite
     return Extent(suite, len(body["order"]), _count_lines(folder / RUNS))
 
@@ -474,13 +484,15 @@ def load(folder: Path, with_runs: bool = True) -> Campaign:
     )
     with _naming(idle_path):
         readings = tuple(typed.read(EnergyReading, reading) for reading in idle["readings"])
-        medians = tuple(IdleMedian.from_json(median) for median in idle.get("medians", ()))
-        if (why := idle_disagreement(readings, medians)) is not None:
-            raise LimitError(why)
+        medians = tuple(map(IdleMedian.from_json, idle.get("medians", ())))
+        if (reason := idle_disagreement(readings, medians)) is not None:
+            raise LimitError(reason)
         idle_reason = idle["reason"]
         if not isinstance(idle_reason, str | None):
             raise LimitError("reason: not a text")
-    read = _read_runs(folder / RUNS, design) if with_runs else []
+    read = []
+    if with_runs:
+        read = _read_runs(folder / RUNS, design)
     set_aside, runs = parted(design, read)
     return Campaign(
         folder=folder,
@@ -596,7 +608,9 @@ def _read_json(path: Path, typed: bool = False) -> dict[str, Any]:
 
 
 def _check_version(where: str, body: Any) -> None:
-    version = body.get("schema_version") if isinstance(body, dict) else None
+    version = None
+    if isinstance(body, dict):
+        version = body.get("schema_version")
     if not isinstance(version, int) or isinstance(version, bool):
         raise SchemaError(f"{where}: not written by eeio (no schema_version)")
     if version > SCHEMA_VERSION:

@@ -10,10 +10,19 @@ _PROCESSORS = ("frequency_hz", "smt", "turbo")
 
 _IMPORTED = "file"
 """An argument that only imported experiments have: the name of their file."""
-_OF_ALL = frozenset((
-    "file_size", "runtime_s", "timeout_s", "files", "variant", "frequency_hz", "smt", "turbo",
-    "words",
-))  # fmt: skip
+_OF_ALL = frozenset(
+    (
+        "file_size",
+        "runtime_s",
+        "timeout_s",
+        "files",
+        "variant",
+        "frequency_hz",
+        "smt",
+        "turbo",
+        "words",
+    )
+)
 """Arguments of many tools, which labels write in their own way or not at all."""
 
 
@@ -23,7 +32,9 @@ def differences(experiment: Experiment) -> tuple[str, ...]:
     arguments = dict(experiment.arguments)
     told = about(experiment.tool)
     named = told.named or ()
-    parts = [experiment.api] if experiment.api != "posix" else []
+    parts = []
+    if experiment.api != "posix":
+        parts = [experiment.api]
     if experiment.processes > 1:
         parts.append(f"x{experiment.processes}")
     if "files" in arguments:
@@ -76,5 +87,7 @@ def tool_label(experiment: Experiment, of_campaign: Sequence[str] | None = None)
     parts += differences(experiment) if of_campaign is None else of_campaign
     if "frequency_hz" in arguments:
         parts.append(f"{int(arguments['frequency_hz']) / 1e9:g} GHz")
-    parts += [f"{name} {arguments[name]}" for name in ("smt", "turbo") if name in arguments]
+    for name in ("smt", "turbo"):
+        if name in arguments:
+            parts.append(f"{name} {arguments[name]}")
     return " ".join(parts)

@@ -52,14 +52,19 @@ class Window:
         """Energy of the window over its bytes, in J per 10^9 bytes; of `power_w` instead of the
         reading's mean power where that is given (power above idle). None where energy and bytes
         are not both known, or not of the same time."""
-        power_w = reading.power_w if power_w is None else power_w
+        if power_w is None:
+            power_w = reading.power_w
         if reading.domain not in self.cost_domains:
             return None
         if power_w is None or not reading.power_w or reading.energy_j is None:
             return None
         seconds = self.seconds_per_gb(reading.energy_j / reading.power_w)
-        joules = None if seconds is None else power_w * seconds
-        return joules if joules is not None and FIGURE.contains(joules) else None
+        joules = None
+        if seconds is not None:
+            joules = power_w * seconds
+        if joules is not None and FIGURE.contains(joules):
+            return joules
+        return None
 
     def seconds_per_gb(self, lasted_s: float | None) -> float | None:
         """The time for 10^9 bytes, of a window of that length: by the counted bytes, or by the
@@ -67,10 +72,16 @@ class Window:
         if self.why_no_efficiency:
             return None
         if not self.bytes_moved:
-            found = GB / self.bandwidth_bytes_per_s if self.bandwidth_bytes_per_s else None
+            found = None
+            if self.bandwidth_bytes_per_s:
+                found = GB / self.bandwidth_bytes_per_s
         else:
-            found = lasted_s / self.bytes_moved * GB if lasted_s and self.bytes_moved else None
-        return found if found is not None and FIGURE.contains(found) else None
+            found = None
+            if lasted_s and self.bytes_moved:
+                found = lasted_s / self.bytes_moved * GB
+        if found is not None and FIGURE.contains(found):
+            return found
+        return None
 
 
 def writes(operation: str | None) -> bool:
@@ -80,7 +91,9 @@ def writes(operation: str | None) -> bool:
 
 def flush_of(experiment: Experiment, operation: str | None) -> str | None:
     """none, end or each; `unknown` in records of version 1; None if no data are written."""
-    return (experiment.flush or "unknown") if writes(operation) else None
+    if writes(operation):
+        return experiment.flush or "unknown"
+    return None
 
 
 def request_size_of(experiment: Experiment, phase: Phase) -> int | None:
@@ -144,9 +157,13 @@ def known(reading: EnergyReading) -> EnergyReading:
     if share <= MOST_UNKNOWN:
         return reading
     return replace(
-        reading, power_w=None, energy_j=None, uncertainty_j=None, valid=False,
+        reading,
+        power_w=None,
+        energy_j=None,
+        uncertainty_j=None,
+        valid=False,
         reasons=(unknown_energy(share), *reading.reasons),
-    )  # fmt: skip
+    )
 
 
 def page_cache_bandwidth(experiment: Experiment, phase: Phase) -> tuple[float | None, str | None]:

@@ -43,16 +43,18 @@ class Document:
 def flat(value: Any, prefix: str = "") -> dict[str, Any]:
     """The fields of a dataclass or mapping as one line of a CSV file: `interval_low` for a field
     of a field. Lists of numbers are joined by spaces; lists of records are left out."""
-    fields = asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+    fields = value
+    if is_dataclass(value) and not isinstance(value, type):
+        fields = asdict(value)
     found: dict[str, Any] = {}
-    for name, one in fields.items():
-        if isinstance(one, Mapping):
-            found |= flat(one, f"{prefix}{name}_")
-        elif isinstance(one, list | tuple):
-            if not any(isinstance(item, Mapping) for item in one):
-                found[f"{prefix}{name}"] = " ".join(map(str, one))
+    for name, field in fields.items():
+        if isinstance(field, Mapping):
+            found |= flat(field, f"{prefix}{name}_")
+        elif isinstance(field, list | tuple):
+            if not any(isinstance(item, Mapping) for item in field):
+                found[f"{prefix}{name}"] = " ".join(map(str, field))
         else:
-            found[f"{prefix}{name}"] = one
+            found[f"{prefix}{name}"] = field
     return found
 
 
@@ -60,10 +62,12 @@ def render_terminal(document: Document, width: int | None = None) -> str:
     """In lines of at most `width` characters if one is given."""
 
     def lines(part: str | tuple[str, ...]) -> str:
-        shown = [harmless.shown(line) for line in _lines(part)]
+        shown = list(map(harmless.shown, _lines(part)))
         return "\n".join(shown if width is None else (textwrap.fill(one, width) for one in shown))
 
-    parts = [lines(document.answer)] if document.answer else []
+    parts = []
+    if document.answer:
+        parts = [lines(document.answer)]
     if document.warnings:
         parts.append(lines(tuple(f"*** {warning}" for warning in document.warnings)))
     parts += [
@@ -75,7 +79,9 @@ def render_terminal(document: Document, width: int | None = None) -> str:
 
 def _lines(part: str | tuple[str, ...]) -> tuple[str, ...]:
     """The lines of a paragraph: text of others that contains a line break begins no new one."""
-    return (part,) if isinstance(part, str) else part
+    if isinstance(part, str):
+        return (part,)
+    return part
 
 
 def render_json(document: Document) -> str:
@@ -105,22 +111,28 @@ def _cell(value: Any) -> Any:
     if value is None:
         return ""
     if isinstance(value, bool):
-        return "yes" if value else "no"
-    return csv_cell(value) if isinstance(value, str) else value
+        if value:
+            return "yes"
+        return "no"
+    if isinstance(value, str):
+        return csv_cell(value)
+    return value
 
 
 def render_markdown(document: Document) -> str:
     """For a repository or an issue: GitHub-flavoured Markdown."""
     parts = [f"# {harmless.markdown(document.title)}"]
     parts += map(harmless.markdown, document.answer)
-    parts += [f"> **{harmless.markdown(warning)}**" for warning in document.warnings]
-    parts += [
-        _markdown_table(part)
-        if isinstance(part, Table)
-        else "\n".join(map(harmless.markdown, _lines(part)))
-        for part in document.parts
-    ]
-    parts += [harmless.markdown(document.hint)] if document.hint else []
+    for warning in document.warnings:
+        parts.append(f"> **{harmless.markdown(warning)}**")
+    for part in document.parts:
+        parts.append(
+            _markdown_table(part)
+            if isinstance(part, Table)
+            else "\n".join(map(harmless.markdown, _lines(part)))
+        )
+    if document.hint:
+        parts.append(harmless.markdown(document.hint))
     return "\n\n".join(parts) + "\n"
 
 
@@ -135,7 +147,8 @@ def _markdown_table(table: Table) -> str:
             *map(_markdown_line, table.rows),
             "",
         ]
-    lines += [f"{harmless.markdown(note)}  " for note in table.note.splitlines()]
+    for note in table.note.splitlines():
+        lines.append(f"{harmless.markdown(note)}  ")
     return "\n".join(lines).rstrip()
 
 
@@ -153,7 +166,8 @@ def render_latex(document: Document) -> str:
         if isinstance(part, Table):
             tables.append(latex.render_table(part, warned))
         else:
-            parts += [latex.together(tables)] if tables else []
+            if tables:
+                parts.append(latex.together(tables))
             tables = []
             parts.append("\n".join(map(harmless.latex, _lines(part))))
     return "\n\n".join([*parts, *([latex.together(tables)] if tables else [])]) + "\n"

@@ -27,9 +27,9 @@ _FLOATS = 12
 
 def together(tables: Sequence[str]) -> str:
     """Tables one below the other."""
-    parts = [
-        "\n\n".join(tables[first : first + _FLOATS]) for first in range(0, len(tables), _FLOATS)
-    ]
+    parts = []
+    for first in range(0, len(tables), _FLOATS):
+        parts.append("\n\n".join(tables[first : first + _FLOATS]))
     return "\n\n\\clearpage\n\n".join(parts)
 
 
@@ -41,7 +41,9 @@ def render_table(table: Table, warning: str = "") -> str:
     pieces = _pieces(narrow)
     found = []
     for number, rows in enumerate(pieces, start=1):
-        part = f" (part {number} of {len(pieces)})" if len(pieces) > 1 else ""
+        part = ""
+        if len(pieces) > 1:
+            part = f" (part {number} of {len(pieces)})"
         caption = f"{table.title}{part}. {note if number == 1 else ''}".strip()
         found.append(_render(replace(narrow, rows=tuple(rows)), caption))
     return "\n\n".join(found)
@@ -49,18 +51,18 @@ def render_table(table: Table, warning: str = "") -> str:
 
 def _pieces(table: Table) -> list[list[tuple[str, ...]]]:
     """The rows, as many together as fit on a page."""
-    columns = [_kind(table, place)[1] for place in range(len(table.header))]
-    found: list[list[tuple[str, ...]]] = [[]]
+    columns = [_kind(table, index)[1] for index in range(len(table.header))]
+    pieces: list[list[tuple[str, ...]]] = [[]]
     used = 0
     for row in table.rows:
         pairs = zip(row, columns, strict=True)
         lines = max((-(-len(cell) // most) for cell, most in pairs if most), default=1)
-        if found[-1] and used + lines > _LINES:
-            found.append([])
+        if pieces[-1] and used + lines > _LINES:
+            pieces.append([])
             used = 0
-        found[-1].append(row)
+        pieces[-1].append(row)
         used += max(1, lines)
-    return found
+    return pieces
 
 
 def _is_common(table: Table, place: int) -> bool:
@@ -72,10 +74,10 @@ def _is_common(table: Table, place: int) -> bool:
 
 def _without_common(table: Table) -> tuple[Table, str]:
     """Without the text columns that are the same in every row, and these as text."""
-    same = [place for place in range(1, len(table.header)) if _is_common(table, place)]
+    same = [index for index in range(1, len(table.header)) if _is_common(table, index)]
     if not same or len(table.rows) < 2:
         return table, ""
-    kept = [place for place in range(len(table.header)) if place not in same]
+    kept = [index for index in range(len(table.header)) if index not in same]
     common = ", ".join(f"{table.header[place]} {table.rows[0][place]}" for place in same)
     return (
         replace(
@@ -93,12 +95,12 @@ def _render(table: Table, caption: str) -> str:
     if table.rows:
         if len(table.header) > _MANY:
             lines += [r"\scriptsize", r"\setlength{\tabcolsep}{2pt}"]
-        kinds = "".join(_kind(table, place)[0] for place in range(len(table.header)))
+        kinds = "".join(_kind(table, index)[0] for index in range(len(table.header)))
         lines += [r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"]
         lines += [rf"\begin{{tabular}}{{{kinds}}}", r"\toprule"]
         if any(table.header):
             lines += [_line(table.header), r"\midrule"]
-        lines += [_line(row) for row in table.rows]
+        lines += list(map(_line, table.rows))
         lines += [r"\bottomrule", r"\end{tabular}}"]
     return "\n".join([*lines, r"\end{table}"])
 
@@ -109,7 +111,9 @@ def _kind(table: Table, place: int) -> tuple[str, int]:
         return "r", 0
     if not any(len(row[place]) > _LONG_CELL for row in table.rows):
         return "l", 0
-    return _ONLY_COLUMN if len(table.header) == 1 else _LONG_COLUMN
+    if len(table.header) == 1:
+        return _ONLY_COLUMN
+    return _LONG_COLUMN
 
 
 def _line(cells: tuple[str, ...]) -> str:

@@ -31,14 +31,15 @@ def render_table(table: Table, width: int | None = None) -> str:
     title = _wrapped(shown(table.title), width)
     lines = [*title, "=" * max(map(len, title))]
     if table.rows:
-        columns = [
-            (
-                shown(header),
-                tuple(shown(row[place].replace("\n", " ")) for row in table.rows),
-                place in table.numeric,
+        columns = []
+        for index, header in enumerate(table.header):
+            columns.append(
+                (
+                    shown(header),
+                    tuple(shown(row[index].replace("\n", " ")) for row in table.rows),
+                    index in table.numeric,
+                )
             )
-            for place, header in enumerate(table.header)
-        ]
         lines += _set(columns) if width is None else _fitted(columns, width)
     for note in table.note.splitlines():
         lines += _wrapped(f"  {shown(note)}", width, "  ")
@@ -52,7 +53,7 @@ def _wrapped(text: str, width: int | None, indent: str = "") -> list[str]:
 
 
 def _fitted(columns: Sequence[Column], width: int) -> list[str]:
-    natural = [_natural(column) for column in columns]
+    natural = list(map(_natural, columns))
     if _together(natural) <= width:
         return _set(columns)
     lines: list[str] = []
@@ -62,7 +63,9 @@ def _fitted(columns: Sequence[Column], width: int) -> list[str]:
         common = [f"{header}: {cells[0]}" for header, cells, _ in same]
         columns, remarks = _without_remarks(columns)
         common += remarks
-        lines = _wrapped(f"in every row: {'; '.join(common)}", width, "  ") if common else []
+        lines = []
+        if common:
+            lines = _wrapped(f"in every row: {'; '.join(common)}", width, "  ")
     for part in _parts(columns, width):
         if len(lines) and lines[-1]:
             lines.append("")
@@ -75,8 +78,13 @@ def _without_remarks(columns: Sequence[Column]) -> tuple[list[Column], list[str]
     found: list[Column] = []
     remarks: dict[str, list[str]] = {}
     for header, cells, right in columns:
-        endings = {match[0] if (match := _REMARK.search(c)) else "" for c in cells if c != "-"}
-        ending = endings.pop() if len(endings) == 1 else ""
+        endings = set()
+        for c in cells:
+            if c != "-":
+                endings.add(match[0] if (match := _REMARK.search(c)) else "")
+        ending = ""
+        if len(endings) == 1:
+            ending = endings.pop()
         if ending and right:
             remarks.setdefault(ending.strip(" ()"), []).append(header)
             cells = tuple(cell.removesuffix(ending) for cell in cells)
@@ -89,25 +97,28 @@ def _parts(columns: Sequence[Column], width: int) -> list[list[Column]]:
     if _together([_floor(column, width) for column in columns]) <= width:
         return [list(columns)]
     count = len(columns[0][1])
-    number: Column = (_ROW, tuple(str(n) for n in range(1, count + 1)), True)
-    found: list[list[Column]] = [[number]]
+    number: Column = (_ROW, tuple(map(str, range(1, count + 1))), True)
+    parts: list[list[Column]] = [[number]]
     for column in columns:
         # Its natural width if there is room; only the longest is wrapped.
-        widths = [min(_natural(one), width // 2) for one in (*found[-1], column)]
-        if _together(widths) > width and len(found[-1]) > 1:
-            found.append([number])
-        found[-1].append(column)
-    return found
+        widths = [min(_natural(one), width // 2) for one in (*parts[-1], column)]
+        if _together(widths) > width and len(parts[-1]) > 1:
+            parts.append([number])
+        parts[-1].append(column)
+    return parts
 
 
 def _widths(columns: Sequence[Column], width: int) -> list[int]:
     """Of each column: the widest ones give room first, none more than its longest word needs while
     another still can."""
-    widths = [_natural(column) for column in columns]
+    widths = list(map(_natural, columns))
     for floor in ([_floor(column, width) for column in columns], [1] * len(columns)):
         while _together(widths) > width:
-            spare = [(wide - least, place) for place, (wide, least)
-                     in enumerate(zip(widths, floor, strict=True)) if wide > least]  # fmt: skip
+            spare = [
+                (wide - least, index)
+                for index, (wide, least) in enumerate(zip(widths, floor, strict=True))
+                if wide > least
+            ]
             if not spare:
                 break
             place = max(spare)[1]
@@ -116,7 +127,7 @@ def _widths(columns: Sequence[Column], width: int) -> list[int]:
 
 
 def _natural(column: Column) -> int:
-    return max(len(text) for text in (column[0], *column[1]))
+    return max(map(len, (column[0], *column[1])))
 
 
 def _floor(column: Column, width: int) -> int:
@@ -132,7 +143,7 @@ def _together(widths: Sequence[int]) -> int:
 
 
 def _set(columns: Sequence[Column], widths: Sequence[int] | None = None) -> list[str]:
-    widths = widths or [_natural(column) for column in columns]
+    widths = widths or list(map(_natural, columns))
     numeric = [column[2] for column in columns]
     lines: list[str] = []
     if any(header for header, _, _ in columns):
@@ -145,17 +156,18 @@ def _set(columns: Sequence[Column], widths: Sequence[int] | None = None) -> list
 
 def _lines(cells: Sequence[str], widths: Sequence[int], numeric: Sequence[bool]) -> list[str]:
     """A row, in as many lines as its longest cell."""
-    wrapped = [
-        [cell] if len(cell) <= width else textwrap.wrap(cell, width)
-        for cell, width in zip(cells, widths, strict=True)
-    ]
-    return [
-        (" " * _GAP)
-        .join(
-            text.rjust(width) if right else text.ljust(width)
-            for cell, width, right in zip(wrapped, widths, numeric, strict=True)
-            for text in (cell[line] if line < len(cell) else "",)
+    wrapped = []
+    for cell, width in zip(cells, widths, strict=True):
+        wrapped.append([cell] if len(cell) <= width else textwrap.wrap(cell, width))
+    lines = []
+    for line in range(max(map(len, wrapped))):
+        lines.append(
+            (" " * _GAP)
+            .join(
+                text.rjust(width) if right else text.ljust(width)
+                for cell, width, right in zip(wrapped, widths, numeric, strict=True)
+                for text in (cell[line] if line < len(cell) else "",)
+            )
+            .rstrip()
         )
-        .rstrip()
-        for line in range(max(map(len, wrapped)))
-    ]
+    return lines

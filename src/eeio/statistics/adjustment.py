@@ -29,7 +29,9 @@ def adjust(p_values: Sequence[float], adjustment: Adjustment) -> tuple[float, ..
         return tuple(min(1.0, m * p) for p in p_values)
     found = [0.0] * m
     order = sorted(range(m), key=p_values.__getitem__)
-    bound = 0.0 if adjustment == "holm" else 1.0
+    bound = 1.0
+    if adjustment == "holm":
+        bound = 0.0
     if adjustment == "holm":
         for rank, index in enumerate(order):
             bound = max(bound, min(1.0, (m - rank) * p_values[index]))

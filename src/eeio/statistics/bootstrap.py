@@ -66,7 +66,9 @@ def too_few_for_interval(n: Sequence[int], confidence: float) -> str | None:
     if min(n, default=0) >= needed:
         return None
     least = min(n, default=0)
-    reach = 100.0 * (1.0 - 2.0 ** (1 - least)) if least else 0.0
+    reach = 0.0
+    if least:
+        reach = 100.0 * (1.0 - 2.0 ** (1 - least))
     return (
         f"no interval: n = {least}, and a {100 * confidence:g} % interval of a median needs at "
         f"least {needed} values (the complete range of {least} covers the median with "
@@ -136,7 +138,9 @@ def percentile_interval(values: Floats, confidence: float) -> Interval:
 def _median(values: Sequence[float]) -> float:
     ordered = sorted(values)
     n = len(ordered)
-    return ordered[n // 2] if n % 2 else (ordered[n // 2 - 1] + ordered[n // 2]) / 2.0
+    if n % 2:
+        return ordered[n // 2]
+    return (ordered[n // 2 - 1] + ordered[n // 2]) / 2.0
 
 
 def median_interval(
@@ -171,7 +175,9 @@ def ratio_interval(
     above, below = finite(numerator, "the numerator"), finite(denominator, "the denominator")
     n = (len(above), len(below))
     if not above or not below:
-        which = "numerator" if not above else "denominator"
+        which = "denominator"
+        if not above:
+            which = "numerator"
         return Estimate(None, None, n, f"no values in the {which}")
     bottom = _median(below)
     if bottom == 0.0:

@@ -65,9 +65,14 @@ def break_even(pairs: Sequence[tuple[float, float]]) -> BreakEven:
     half = t * spread / (slope * (1 - g))
     measured = [pause_s for pause_s, _ in pairs]
     return BreakEven(
-        n, root, max(0.0, middle - half), middle + half, slope, -intercept,
+        n,
+        root,
+        max(0.0, middle - half),
+        middle + half,
+        slope,
+        -intercept,
         not min(measured) <= root <= max(measured),
-    )  # fmt: skip
+    )
 
 
 def _without(fitted: BreakEven, reason: str) -> BreakEven:

@@ -39,7 +39,7 @@ def change_points(
     answer. A series of less than twice LEAST_SEGMENT values has none."""
     series = np.asarray(values, dtype=float)
     generator = np.random.default_rng(seed)
-    found: list[ChangePoint] = []
+    points: list[ChangePoint] = []
     segments = [(0, len(series))]
     while segments:
         best = max(
@@ -54,10 +54,10 @@ def change_points(
             # The other segments have a smaller statistic, not always a larger p: look at them too.
             segments.remove((first, last))
             continue
-        found.append(ChangePoint(first + place, p))
+        points.append(ChangePoint(first + place, p))
         segments.remove((first, last))
         segments += [(first, first + place), (first + place, last)]
-    return sorted(found, key=lambda one: one.place)
+    return sorted(points, key=lambda one: one.place)
 
 
 def _best_split(series: npt.NDArray[np.float64]) -> tuple[float, int]:

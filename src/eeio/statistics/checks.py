@@ -8,7 +8,7 @@ from eeio.errors import EeioError
 
 def finite(values: Sequence[float], what: str) -> list[float]:
     """The values as floats; EeioError names the first that is not a finite number."""
-    found = [float(value) for value in values]
+    found = list(map(float, values))
     # The sum of finite values is finite but for an overflow, which the loop below sorts out.
     if not math.isfinite(sum(found)):
         for index, value in enumerate(found):

@@ -60,11 +60,15 @@ class Change:
 
     @property
     def percent(self) -> float | None:
-        return None if self.ratio is None else 100.0 * (self.ratio - 1.0)
+        if self.ratio is None:
+            return None
+        return 100.0 * (self.ratio - 1.0)
 
     @property
     def interval_percent(self) -> list[float] | None:
-        return None if self.interval is None else [100 * (edge - 1) for edge in self.interval]
+        if self.interval is None:
+            return None
+        return [100 * (edge - 1) for edge in self.interval]
 
 
 def change(
@@ -80,7 +84,7 @@ def change(
         return Change(
             "open", None, None, None, None, n, reason="values that are not above 0 have no ratio"
         )
-    logs = [[math.log(value) for value in sample] for sample in (first, second)]
+    logs = [list(map(math.log, sample)) for sample in (first, second)]
     difference = statistics.fmean(logs[1]) - statistics.fmean(logs[0])
     ratio = math.exp(difference)
     if min(n) < 2:
@@ -119,10 +123,14 @@ def answered(found: Change, p_direction: float | None, rule: Rule) -> Change:
     if found.p_none < rule.alpha:
         return replace(found, answer="none above", p_direction=p_direction)
     if p_direction < rule.alpha:
-        way: Answer = "higher" if found.ratio > 1 else "lower"
+        way: Answer = "lower"
+        if found.ratio > 1:
+            way = "higher"
         return replace(found, answer=way, p_direction=p_direction)
     # A question that is open only due to the adjustment takes one repetition more, at least.
-    needed = None if found.needed is None else max(found.needed, max(found.n) + 1)
+    needed = None
+    if found.needed is not None:
+        needed = max(found.needed, max(found.n) + 1)
     return replace(found, answer="open", p_direction=p_direction, needed=needed)
 
 
@@ -136,13 +144,17 @@ def welch(spread: tuple[float, float], n: tuple[int, int]) -> tuple[float, float
 
 def _p_beyond(size: float, floor: float, error: float, degrees: float) -> float:
     if error == 0.0:
-        return 0.0 if size > floor else 1.0
+        if size > floor:
+            return 0.0
+        return 1.0
     return min(1.0, 2.0 * float(stdtr(degrees, -(size - floor) / error)))
 
 
 def _p_within(size: float, limit: float, error: float, degrees: float) -> float:
     if error == 0.0:
-        return 0.0 if size < limit else 1.0
+        if size < limit:
+            return 0.0
+        return 1.0
     return float(stdtr(degrees, -(limit - size) / error))
 
 

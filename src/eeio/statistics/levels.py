@@ -23,7 +23,7 @@ def two_levels(values: Sequence[float]) -> tuple[list[float], list[float]] | Non
     if len(values) < LEAST_N or min(values) <= 0.0:
         return None
     ordered = sorted(values)
-    logs = [math.log(value) for value in ordered]
+    logs = list(map(math.log, ordered))
     gaps = [after - before for before, after in pairwise(logs)]
     gap = max(gaps)
     k = gaps.index(gap) + 1

@@ -20,7 +20,10 @@ _LEAST_EXCESS = 1e-6
 def moderated(variances: Sequence[float], degrees: Sequence[int]) -> list[float]:
     """Each of the `variances`, with its `degrees` of freedom, shrunk towards the common one. A
     variance of 0 stays as it is and tells nothing about the others."""
-    positive = [(s, d) for s, d in zip(variances, degrees, strict=True) if s > 0]
+    positive = []
+    for s, d in zip(variances, degrees, strict=True):
+        if s > 0:
+            positive.append((s, d))
     if len(positive) < 2:
         return list(variances)
     logs = [math.log(s) - float(psi(d / 2)) + math.log(d / 2) for s, d in positive]

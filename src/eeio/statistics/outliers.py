@@ -25,8 +25,8 @@ def robust_scale(values: Sequence[float]) -> float:
     n = len(values)
     if n < 2:
         raise ValueError(f"{n} values have no scale")
-    found = np.asarray(values, dtype=float)
-    distances = np.abs(found[:, None] - found[None, :])[np.triu_indices(n, 1)]
+    array = np.asarray(values, dtype=float)
+    distances = np.abs(array[:, None] - array[None, :])[np.triu_indices(n, 1)]
     half = n // 2 + 1
     place = half * (half - 1) // 2 - 1
     factor = _SMALL.get(n) or (n / (n + 1.4) if n % 2 else n / (n + 3.8))
@@ -44,4 +44,4 @@ def outlier_p_values(values: Sequence[float]) -> list[float] | None:
         return None
     far = np.abs(np.asarray(values, dtype=float) - np.median(values)) / scale
     freedom = _EFFICIENCY * (len(values) - 1)
-    return [float(p) for p in 2.0 * special.stdtr(freedom, -far)]
+    return list(map(float, 2.0 * special.stdtr(freedom, -far)))

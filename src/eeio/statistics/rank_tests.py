@@ -69,7 +69,9 @@ def mann_whitney(a: Sequence[float], b: Sequence[float], alpha: float = 0.05) ->
     pairs = n_a * n_b
     delta = 2.0 * u / pairs - 1.0
     least = smallest_p(n_a, n_b)
-    warning = _too_small_pair(n_a, n_b, least, alpha) if least >= alpha else None
+    warning = None
+    if least >= alpha:
+        warning = _too_small_pair(n_a, n_b, least, alpha)
     ties = _tie_sum(sorted(first + second))
     if n_a < _EXACT_BELOW and n_b < _EXACT_BELOW and ties == 0:
         tail = _exact_tail(min(n_a, n_b), max(n_a, n_b))
@@ -157,7 +159,7 @@ def dunn_p(
         return dict.fromkeys(combinations(range(len(samples)), 2))
     # Equal values have their mean rank.
     ranks = (np.cumsum(counts) - (counts - 1) / 2.0)[place.ravel()]
-    means = np.array([np.mean(part) for part in np.split(ranks, np.cumsum(sizes)[:-1])])
+    means = np.array(list(map(np.mean, np.split(ranks, np.cumsum(sizes)[:-1]))))
     variance = total * (total + 1) / 12.0 - ties / (12.0 * (total - 1))
     first, second = np.triu_indices(len(samples), 1)
     error = np.sqrt(variance * (1.0 / sizes[first] + 1.0 / sizes[second]))

@@ -49,26 +49,10 @@ def round_effects(logs: Mapping[Series, Mapping[int, float]]) -> RoundEffects:
             in_round.setdefault(number, []).append(series)
     rounds = sorted(in_round)
     enough = {r for r in rounds if len({experiment for experiment, _ in in_round[r]}) >= FEWEST}
-    effects = dict.fromkeys(rounds, 0.0)
-    rest: dict[int, dict[Series, float]] = {}
-    for _ in range(_MOST_TURNS):
-        levels = {
-            series: statistics.median(value - effects[r] for r, value in values.items())
-            for series, values in logs.items()
-            if values
-        }
-        rest = {
-            r: {series: logs[series][r] - levels[series] for series in in_round[r]} for r in rounds
-        }
-        before, effects, last = effects, {}, 0.0
-        for number in rounds:
-            if number in enough:
-                last = statistics.median(rest[number].values())
-            effects[number] = last
-        if all(abs(effects[r] - before[r]) < _STILL for r in rounds):
-            break
-    count = sum(len(found) for found in in_round.values())
-    middle = sum(effects[r] * len(in_round[r]) for r in rounds) / count if count else 0.0
+    effects, rest = _polished(logs, rounds, enough)
+    middle = 0.0
+    if count := sum(map(len, in_round.values())):
+        middle = sum(effects[r] * len(in_round[r]) for r in rounds) / count
     by_others = _by_others(rounds, enough, rest)
     return RoundEffects(
         {r: effects[r] - middle for r in rounds},
@@ -77,6 +61,29 @@ def round_effects(logs: Mapping[Series, Mapping[int, float]]) -> RoundEffects:
             for series, values in logs.items()
         },
     )
+
+
+def _polished(
+    logs: Mapping[Series, Mapping[int, float]], rounds: Sequence[int], enough: set[int]
+) -> tuple[dict[int, float], dict[int, dict[Series, float]]]:
+    """The effect of each round, and by round and series the logarithm without its level."""
+    effects = dict.fromkeys(rounds, 0.0)
+    rest: dict[int, dict[Series, float]] = {}
+    for _ in range(_MOST_TURNS):
+        rest = {number: {} for number in rounds}
+        for series, values in logs.items():
+            if values:
+                level = statistics.median(value - effects[r] for r, value in values.items())
+                for number, value in values.items():
+                    rest[number][series] = value - level
+        before, effects, last = effects, {}, 0.0
+        for number in rounds:
+            if number in enough:
+                last = statistics.median(rest[number].values())
+            effects[number] = last
+        if all(abs(effects[r] - before[r]) < _STILL for r in rounds):
+            break
+    return effects, rest
 
 
 def _by_others(

@@ -56,7 +56,9 @@ class PaperFigure:
         """`ours` over the paper's figure; for changes, of the factors (1.79 for +79 %)."""
         if self.ours is None:
             return None
-        add = 1.0 if self.unit == "change" else 0.0
+        add = 0.0
+        if self.unit == "change":
+            add = 1.0
         return (add + self.ours) / (add + self.printed)
 
 
@@ -86,7 +88,9 @@ def next_to_campaigns(
     suite. None if there is no such campaign."""
     own = [campaign for campaign in campaigns if campaign.design.suite == suite]
     found = tuple(figure for campaign in own for figure in figures(campaign))
-    return Chapter(paper=paper, beside=found, apart=apart) if found else None
+    if found:
+        return Chapter(paper=paper, beside=found, apart=apart)
+    return None
 
 
 @dataclass(frozen=True)
@@ -216,16 +220,18 @@ def _offers(name: str, part: str) -> bool:
 def of_campaign(name: str | None) -> list[Study]:
     """The study that a suite names. If it names none, all studies: each then decides whether a run
     belongs to it. Raises EeioError."""
-    return list(every().values()) if name is None else [find(name)]
+    if name is None:
+        return list(every().values())
+    return [find(name)]
 
 
 def figure_of_merit(studies: Sequence[Study], run: Run) -> float | None:
     """Of the first that has one for this run."""
     for study in studies:
         if study.figure_of_merit is not None:
-            found = study.figure_of_merit(run)
-            if found is not None:
-                return found
+            figure = study.figure_of_merit(run)
+            if figure is not None:
+                return figure
     return None
 
 

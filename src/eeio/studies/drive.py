@@ -61,11 +61,15 @@ class Point:
     def why(self, name: str) -> str | None:
         """Why this figure of the table is missing; None if it is known."""
         if name == "latency_s":
-            return None if self.latency_s else self.row.why("latency_p50_s")
+            if self.latency_s:
+                return None
+            return self.row.why("latency_p50_s")
         if name != "cpu_j_per_request":
             return self.row.why(name)
         figure = self.cpu_j_per_request
-        return figure.reason if isinstance(figure, Missing) else None
+        if isinstance(figure, Missing):
+            return figure.reason
+        return None
 
 
 @dataclass(frozen=True)
@@ -107,9 +111,10 @@ def points(campaign: "Campaign") -> list[Point]:
     return [
         _point(row)
         for row in characterize(campaign)
-        if row.experiment is not None and row.n + row.invalid_runs > 0
+        if row.experiment is not None
+        and row.n + row.invalid_runs > 0
         and factor in dict(row.experiment.arguments)
-    ]  # fmt: skip
+    ]
 
 
 def _factor(campaign: "Campaign") -> str | None:
@@ -117,7 +122,9 @@ def _factor(campaign: "Campaign") -> str | None:
     each = [dict(planned.experiment.arguments) for planned in campaign.design.experiments]
     if any("precondition" in arguments for arguments in each):
         return "precondition"
-    return "engine" if len({a["engine"] for a in each if "engine" in a}) > 1 else None
+    if len({a["engine"] for a in each if "engine" in a}) > 1:
+        return "engine"
+    return None
 
 
 def _point(row: "Row") -> Point:
@@ -154,14 +161,16 @@ def _point_body(point: Point) -> PointBody:
         efficiency_bytes_per_j=row["efficiency_bytes_per_j"],
         latency_s=point.latency_s or None,
         cpu_j_per_request=known(point.cpu_j_per_request),
-        reasons={name: why for name in names if (why := point.why(name)) is not None},
+        reasons={name: reason for name in names if (reason := point.why(name)) is not None},
         details=point.details,
         unsure=point.unsure,
     )
 
 
 def _power_domain(row: "Row") -> str | None:
-    return row.measured.power_domain if row.measured else None
+    if row.measured:
+        return row.measured.power_domain
+    return None
 
 
 def _why_unsure(figures: "DomainFigures | None") -> str | None:
@@ -172,7 +181,10 @@ def _why_unsure(figures: "DomainFigures | None") -> str | None:
 
 
 def _cpu_j_per_request(row: "Row") -> Figure:
-    packages = [domain["iops_per_w"] for domain in row.domains if domain.power_domain == _CPU]
+    packages = []
+    for domain in row.domains:
+        if domain.power_domain == _CPU:
+            packages.append(domain["iops_per_w"])
     if not packages:
         return Missing("no meter read the processor packages")
     requests_per_j = next((each for each in packages if each is not None), None)
@@ -219,10 +231,10 @@ def _why_missing(each: Sequence[Point]) -> list[str]:
             failed.append(f"{point.engine}, {_label(point)}, depth {point.iodepth}: {no_rate}")
             continue
         for name in ("iops_per_w", "cpu_j_per_request", "latency_s"):
-            if (why := point.why(name)) is not None:
-                reasons.setdefault(f"{name}: {why}")
+            if (reason := point.why(name)) is not None:
+                reasons.setdefault(f"{name}: {reason}")
     unsure = Counter(point.unsure for point in each if point.unsure is not None)
-    reasons |= {f"W and MB/J of {n} rows: {why}": None for why, n in unsure.items()}
+    reasons |= {f"W and MB/J of {n} rows: {reason}": None for reason, n in unsure.items()}
     return [*reasons, *failed]
 
 
@@ -247,19 +259,32 @@ def _table(campaign: "Campaign", each: Sequence[Point]) -> Table:
         )
     )
     domains = dict.fromkeys(filter(None, (_power_domain(point.row) for point in each)))
-    what = "The drive" if _factor(campaign) == "precondition" else "Engines"
-    note = f"power of the {', '.join(domains)}; " if domains else ""
+    what = "Engines"
+    if _factor(campaign) == "precondition":
+        what = "The drive"
+    note = ""
+    if domains:
+        note = f"power of the {', '.join(domains)}; "
     return Table(
         title=f"{what}: {campaign.name}",
         header=(
-            "Requests", "Depth", "Engine", "n", "IOPS", "MB/s", "Power (W)", "IOPS/W", "MB/J",
-            *(label for _, label in _LATENCIES), "CPU (mJ/request)",
+            "Requests",
+            "Depth",
+            "Engine",
+            "n",
+            "IOPS",
+            "MB/s",
+            "Power (W)",
+            "IOPS/W",
+            "MB/J",
+            *(label for _, label in _LATENCIES),
+            "CPU (mJ/request)",
         ),
         rows=rows,
         numeric=frozenset((1, *range(3, 13))),
         note=f"medians; {note}CPU: energy of the processor packages, idle included, over the "
-        f"requests\n{_worn(campaign)}" + "".join(f"\n{why}" for why in _why_missing(each)),
-    )  # fmt: skip
+        f"requests\n{_worn(campaign)}" + "".join(f"\n{reason}" for reason in _why_missing(each)),
+    )
 
 
 def _worn(campaign: "Campaign") -> str:
@@ -282,22 +307,24 @@ def _label(point: Point) -> str:
 
 def _names(campaign: "Campaign") -> dict[str, str]:
     """Experiment id -> its name in tables and plots."""
-    found = {}
+    names = {}
     for planned in campaign.design.experiments:
         experiment = planned.experiment
         arguments = dict(experiment.arguments)
         kind = io_label(experiment.operation, experiment.spatiality)
         name = sized(kind, experiment.request_size_bytes)
         name += f", depth {arguments.get('iodepth', '1')}, {arguments.get('engine', 'psync')}"
-        found[experiment.id] = name
-    return found
+        names[experiment.id] = name
+    return names
 
 
 def _rounds(campaign: "Campaign", rest: State) -> Table:
     rule = campaign.design.protocol.steady
     assert rule is not None
     names = _names(campaign)
-    window = f"{rest.first} to {rest.rounds}" if rest.rounds else "none complete"
+    window = "none complete"
+    if rest.rounds:
+        window = f"{rest.first} to {rest.rounds}"
     rows = tuple(
         (
             names[one.experiment_id],
@@ -359,13 +386,14 @@ def _body(campaign: "Campaign", rest: State) -> dict[str, Any]:
 
 def _plot(campaign: "Campaign", rest: State) -> Plot:
     names = _names(campaign)
-    each = [
-        Line(
-            names[one.experiment_id],
-            [(n, value / MB) for n, value in enumerate(one.values, 1) if value is not None],
+    each = []
+    for one in rest.tracked:
+        each.append(
+            Line(
+                names[one.experiment_id],
+                [(n, value / MB) for n, value in enumerate(one.values, 1) if value is not None],
+            )
         )
-        for one in rest.tracked
-    ]
     return plot(
         f"steady-state-{campaign.name}.svg",
         Lines(

@@ -72,44 +72,75 @@ def points(campaign: "Campaign") -> list[Points]:
 
 
 def _points(campaign: str, runs: Sequence[Run]) -> Points:
-    every = [phase for run in runs for phase in run.phases]
-    domain = next((d for d in COST_DOMAINS if any(_reading(phase, d) for phase in every)), None)
-    figures = [{figure.name: figure.value for figure in run.context} for run in runs]
-    names = [SCORE if SCORE in one else DEBUG_SCORE for one in figures]
-
-    def median_of(suffix: str) -> float:
-        return statistics.median(
-            one[name + suffix] for one, name in zip(figures, names, strict=True)
-        )
-
-    totals = [_total(run, domain) for run in runs]
-    known = [total for total in totals if not isinstance(total, str)]
-    power_w, energy_j, points_per_kw = None, None, None
-    if len(known) == len(runs):
-        scores = [one[name] for one, name in zip(figures, names, strict=True)]
-        power_w = statistics.median(joules / seconds for joules, seconds in known)
-        energy_j = statistics.median(joules for joules, _ in known)
-        points_per_kw = statistics.median(
-            1000 * score * seconds / joules
-            for score, (joules, seconds) in zip(scores, known, strict=True)
-        )
+    by_phase: dict[str, list[Phase]] = {}
+    for run in runs:
+        for phase in run.phases:
+            by_phase.setdefault(phase.name, []).append(phase)
+    domain = _widest_domain([phase for phases in by_phase.values() for phase in phases])
+    scores = list(map(_scores, runs))
+    power_w, energy_j, points_per_kw, reason = _medians_of_energy(runs, scores, domain)
     return Points(
         campaign,
         tool_label(runs[0].experiment),
         len(runs),
-        set(names) == {SCORE},
-        median_of(""),
-        median_of("_bandwidth"),
-        median_of("_metadata"),
+        all(score.is_valid for score in scores),
+        statistics.median(score.total for score in scores),
+        statistics.median(score.bandwidth for score in scores),
+        statistics.median(score.metadata for score in scores),
         domain,
         power_w,
         energy_j,
         points_per_kw,
-        next((total for total in totals if isinstance(total, str)), None),
-        tuple(
-            _phase([p for p in every if p.name == name], domain)
-            for name in dict.fromkeys(phase.name for phase in every)
-        ),
+        reason,
+        tuple(_phase(phases, domain) for phases in by_phase.values()),
+    )
+
+
+@dataclass(frozen=True)
+class _Scores:
+    """Of one run. Those of a debug run are not valid."""
+
+    is_valid: bool
+    total: float
+    bandwidth: float
+    metadata: float
+
+
+def _scores(run: Run) -> _Scores:
+    figures = {figure.name: figure.value for figure in run.context}
+    name = DEBUG_SCORE
+    if SCORE in figures:
+        name = SCORE
+    return _Scores(
+        name == SCORE, figures[name], figures[f"{name}_bandwidth"], figures[f"{name}_metadata"]
+    )
+
+
+def _widest_domain(phases: Sequence[Phase]) -> str | None:
+    for domain in COST_DOMAINS:
+        if any(_reading(phase, domain) for phase in phases):
+            return domain
+    return None
+
+
+def _medians_of_energy(
+    runs: Sequence[Run], scores: Sequence[_Scores], domain: str | None
+) -> tuple[float | None, float | None, float | None, str | None]:
+    """W, J and points a kW; or the reason why they are not known."""
+    powers_w, energies_j, points_per_kw = [], [], []
+    for run, score in zip(runs, scores, strict=True):
+        total = _total(run, domain)
+        if isinstance(total, str):
+            return None, None, None, total
+        joules, seconds = total
+        powers_w.append(joules / seconds)
+        energies_j.append(joules)
+        points_per_kw.append(1000 * score.total * seconds / joules)
+    return (
+        statistics.median(powers_w),
+        statistics.median(energies_j),
+        statistics.median(points_per_kw),
+        None,
     )
 
 
@@ -138,7 +169,9 @@ def _phase(phases: Sequence[Phase], domain: str | None) -> PhaseFigures:
 
     def median(values: Sequence[float | None]) -> float | None:
         known = [value for value in values if value is not None]
-        return statistics.median(known) if known else None
+        if known:
+            return statistics.median(known)
+        return None
 
     return PhaseFigures(
         phases[0].name,
@@ -158,11 +191,15 @@ def _reading(phase: Phase, domain: str | None) -> EnergyReading | None:
 
 def _usable(readings: Sequence[EnergyReading], domain: str | None) -> EnergyReading | None:
     """The first of the domain with a value, measured or the demo meter's."""
-    return next(
-        (reading for reading in readings
-         if reading.domain == domain and reading.valid and reading.energy_j is not None
-         and reading.kind != "modelled"), None,
-    )  # fmt: skip
+    for reading in readings:
+        if (
+            reading.domain == domain
+            and reading.valid
+            and reading.energy_j is not None
+            and reading.kind != "modelled"
+        ):
+            return reading
+    return None
 
 
 def _why(phase: Phase, domain: str | None) -> str:
@@ -171,8 +208,13 @@ def _why(phase: Phase, domain: str | None) -> str:
         return phase.validity[0]
     if phase.start_s is None:
         return phase.window_source
-    reasons = [why for r in energy_of(phase) if r.domain == domain for why in r.reasons]
-    return reasons[0] if reasons else "no meter measured it"
+    reasons: list[str] = []
+    for r in energy_of(phase):
+        if r.domain == domain:
+            reasons.extend(r.reasons)
+    if reasons:
+        return reasons[0]
+    return "no meter measured it"
 
 
 def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:
@@ -181,9 +223,12 @@ def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:
         return None
     tables = []
     for campaign, each in found:
-        mark = f" ({DEMO})" if campaign.is_demo else ""
+        mark = ""
+        if campaign.is_demo:
+            mark = f" ({DEMO})"
         tables += [_score_table(campaign.name, each, mark)]
-        tables += [_phase_table(one, mark) for one in each]
+        for one in each:
+            tables.append(_phase_table(one, mark))
     return Chapter(
         tables=tuple(tables), body={"io500": [asdict(one) for _, each in found for one in each]}
     )
@@ -210,20 +255,28 @@ def _score_table(campaign: str, each: Sequence[Points], mark: str) -> Table:
         for one in each
     )
     domains = ", ".join(dict.fromkeys(one.power_domain for one in each if one.power_domain))
-    debug = (
-        "" if all(one.is_valid for one in each) else f"\ndebug: {NOT_VALID}, not to be published"
-    )
+    debug = ""
+    if not all(one.is_valid for one in each):
+        debug = f"\ndebug: {NOT_VALID}, not to be published"
     return Table(
         title=f"IO500: {campaign}",
         header=(
-            "Experiment", "n", "Valid IO500 run", "Score", "GiB/s", "kIOPS", "Power (W)",
-            "Energy (J)", "Points/kW", "Remark",
+            "Experiment",
+            "n",
+            "Valid IO500 run",
+            "Score",
+            "GiB/s",
+            "kIOPS",
+            "Power (W)",
+            "Energy (J)",
+            "Points/kW",
+            "Remark",
         ),
         rows=rows,
         numeric=frozenset((1, *range(3, 9))),
         note=f"medians; power of the {domains or 'machine'} over the scored phases; "
         f"points/kW: the score over that power{debug}",
-    )  # fmt: skip
+    )
 
 
 def _phase_table(one: Points, mark: str) -> Table:
@@ -241,17 +294,26 @@ def _phase_table(one: Points, mark: str) -> Table:
         )
         for phase in one.phases
     )
-    debug = "" if one.is_valid else f", {NOT_VALID}"
+    debug = ""
+    if not one.is_valid:
+        debug = f", {NOT_VALID}"
     return Table(
         title=f"IO500 phases: {one.campaign}, {one.experiment}{debug}",
         header=(
-            "Phase", "Scored", "n", "GiB/s", "kIOPS", "Time (s)", "Power (W)", "Energy (J)",
+            "Phase",
+            "Scored",
+            "n",
+            "GiB/s",
+            "kIOPS",
+            "Time (s)",
+            "Power (W)",
+            "Energy (J)",
             "Remark",
         ),
         rows=rows,
         numeric=frozenset(range(2, 8)),
         note=f"medians; power of the {one.power_domain or 'machine'}",
-    )  # fmt: skip
+    )
 
 
 STUDY = Study(chapter=_chapter)

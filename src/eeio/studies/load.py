@@ -95,7 +95,7 @@ def proportionality(steps: Sequence[Step]) -> Proportionality:
     """Of the steps of one curve, in any order."""
     first = steps[0]
     nothing = Proportionality(first.campaign, first.experiment, first.power_domain)
-    if unusable := [step for step in steps if _is_unusable(step)]:
+    if unusable := list(filter(_is_unusable, steps)):
         return _because(nothing, _of_steps(unusable))
     points = sorted(
         (step.offered_share, step.power_w, step.bandwidth_bytes_per_s)
@@ -136,7 +136,10 @@ def load_curves(campaign: "Campaign") -> list[list[Step]]:
         return []
     for cell in cells_of(campaign):
         pairs = (word.partition("=") for word in cell.factors["arguments"].split())
-        arguments = {key: value for key, equals, value in pairs if equals}
+        arguments = {}
+        for key, equals, value in pairs:
+            if equals:
+                arguments[key] = value
         if (load := arguments.pop("load", "")).isdecimal():
             label = cell.label(without=("load",), tool=True)
             groups.setdefault(label, []).append((int(load), cell))
@@ -144,7 +147,10 @@ def load_curves(campaign: "Campaign") -> list[list[Step]]:
 
 
 def _why_no_idle(campaign: "Campaign", domain: str | None) -> str:
-    reasons = [why for r in campaign.idle if r.domain == domain for why in r.reasons]
+    reasons: list[str] = []
+    for r in campaign.idle:
+        if r.domain == domain:
+            reasons.extend(r.reasons)
     return (
         campaign.idle_reason
         or "; ".join(reasons)
@@ -155,7 +161,9 @@ def _why_no_idle(campaign: "Campaign", domain: str | None) -> str:
 def _why_idle_unsure(campaign: "Campaign", domain: str) -> str | None:
     for reading in campaign.idle:
         if reading.domain == domain and reading.valid and reading.kind != "modelled":
-            doubts = reading.reasons if reading.doubtful else ()
+            doubts = reading.reasons
+            if not reading.doubtful:
+                doubts = ()
             return why_unsure(doubts, reading.uncertainty_relative)
     return None
 
@@ -166,17 +174,30 @@ def _curve(campaign: "Campaign", name: str, steps: "list[tuple[int, Cell]]") -> 
     domain = next(
         (d for d in COST_DOMAINS if any(cell.n(POWER[d]) for _, cell in steps)), None
     )  # the widest that was measured
-    idle_w = None if domain is None else campaign.idle_power_w(domain)
-    unsure = None if idle_w is None else _why_idle_unsure(campaign, str(domain))
+    idle_w = None
+    if domain is not None:
+        idle_w = campaign.idle_power_w(domain)
+    unsure = None
+    if idle_w is not None:
+        unsure = _why_idle_unsure(campaign, str(domain))
     found = [
         Step(
-            campaign.name, name, 0.0, 0 if idle_w is None else 1, 0.0, idle_w, None, None, None,
+            campaign.name,
+            name,
+            0.0,
+            0 if idle_w is None else 1,
+            0.0,
+            idle_w,
+            None,
+            None,
+            None,
             domain,
-            unsure or "idle: no bytes, so no J/GB" if idle_w is not None
+            unsure or "idle: no bytes, so no J/GB"
+            if idle_w is not None
             else _why_no_idle(campaign, domain),
             unsure,
         )
-    ]  # fmt: skip
+    ]
     metrics = _metrics(campaign)
     return found + [
         _step(campaign, name, load, cell, domain, metrics.get(cell.experiment_id, []))
@@ -185,8 +206,13 @@ def _curve(campaign: "Campaign", name: str, steps: "list[tuple[int, Cell]]") -> 
 
 
 def _median(metrics: Sequence[Mapping[str, float]], name: str) -> float | None:
-    values = [of_run[name] for of_run in metrics if name in of_run]
-    return statistics.median(values) if values else None
+    values = []
+    for of_run in metrics:
+        if name in of_run:
+            values.append(of_run[name])
+    if values:
+        return statistics.median(values)
+    return None
 
 
 def _step(
@@ -206,17 +232,31 @@ def _step(
     medians = {name: _median(metrics, f"latency_{name}_s") for name in _LATENCIES}
     latency = {name: median for name, median in medians.items() if median is not None}
     offered = _median(metrics, "offered_bytes_per_s")
-    reached = bandwidth / offered if offered and bandwidth is not None else None
-    unsure = None if power_w is None else why_unsure(cell.doubts, largest_uncertainty(cell))
-    why = [_why_not_reached(reached), unsure]
+    reached = None
+    if offered and bandwidth is not None:
+        reached = bandwidth / offered
+    unsure = None
+    if power_w is not None:
+        unsure = why_unsure(cell.doubts, largest_uncertainty(cell))
+    reasons = [_why_not_reached(reached), unsure]
     if bandwidth is None:
-        why.append(cell.why(BANDWIDTH) or "not measured")
+        reasons.append(cell.why(BANDWIDTH) or "not measured")
     elif power_w is None:
-        why.append(cell.why(power) or "power was not measured")
+        reasons.append(cell.why(power) or "power was not measured")
     return Step(
-        campaign.name, name, load / 100, cell.n(BANDWIDTH), bandwidth, power_w, joules,
-        latency or None, reached, domain, "; ".join(filter(None, why)) or None, unsure,
-    )  # fmt: skip
+        campaign.name,
+        name,
+        load / 100,
+        cell.n(BANDWIDTH),
+        bandwidth,
+        power_w,
+        joules,
+        latency or None,
+        reached,
+        domain,
+        "; ".join(filter(None, reasons)) or None,
+        unsure,
+    )
 
 
 def _why_not_reached(held: float | None) -> str | None:
@@ -227,19 +267,21 @@ def _why_not_reached(held: float | None) -> str | None:
 
 def _metrics(campaign: "Campaign") -> dict[str, list[Mapping[str, float]]]:
     """The tool's reported metrics of each valid phase, by experiment."""
-    found: dict[str, list[Mapping[str, float]]] = {}
+    metrics: dict[str, list[Mapping[str, float]]] = {}
     for run in campaign.runs:
         for phase in run.phases:
             if not run.validity and not phase.validity:
-                found.setdefault(run.experiment.id, []).append(phase.metrics)
-    return found
+                metrics.setdefault(run.experiment.id, []).append(phase.metrics)
+    return metrics
 
 
 def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:
-    curves = [curve for campaign in campaigns for curve in load_curves(campaign)]
+    curves = []
+    for campaign in campaigns:
+        curves.extend(load_curves(campaign))
     if not curves:
         return None
-    found = [proportionality(curve) for curve in curves]
+    found = list(map(proportionality, curves))
     stamped = stamp_of(campaigns)
     fictitious = {campaign.name for campaign in campaigns if campaign.is_demo}
     return Chapter(
@@ -275,7 +317,7 @@ class ProportionalityBody(CurveBody):
 
 def _body(found: Sequence[Proportionality]) -> dict[str, Any]:
     """The figures of one curve; several are in `curves`, with the reason at the top."""
-    each = [asdict(one) for one in found]
+    each = list(map(asdict, found))
     if len(each) == 1:
         return {**each[0], "curves": each}
     top = dict.fromkeys(each[0])
@@ -309,27 +351,32 @@ def _table(curve: Sequence[Step], result: Proportionality, mark: str) -> Table:
 
 def _plots(curves: Sequence[Sequence[Step]], stamped: str) -> tuple[Plot, ...]:
     """Power and p99 latency over the load, a line per curve; a step without one has no point."""
-    names = [
-        curve[0].campaign if len(curves) == 1 else f"{curve[0].campaign}: {curve[0].experiment}"
-        for curve in curves
-    ]
+    names = []
+    for curve in curves:
+        names.append(
+            curve[0].campaign if len(curves) == 1 else f"{curve[0].campaign}: {curve[0].experiment}"
+        )
 
     def lines(value_of: Callable[[Step], float | None]) -> list[Line]:
-        return [
-            Line(
-                name,
-                [
-                    (100 * step.offered_share, value)
-                    for step in curve
-                    if (value := value_of(step)) is not None
-                ],
+        lines = []
+        for name, curve in zip(names, curves, strict=True):
+            lines.append(
+                Line(
+                    name,
+                    [
+                        (100 * step.offered_share, value)
+                        for step in curve
+                        if (value := value_of(step)) is not None
+                    ],
+                )
             )
-            for name, curve in zip(names, curves, strict=True)
-        ]
+        return lines
 
     def p99_ms(step: Step) -> float | None:
         p99_s = (step.latency_s or {}).get("p99")
-        return None if p99_s is None else 1e3 * p99_s
+        if p99_s is None:
+            return None
+        return 1e3 * p99_s
 
     panels = [
         Panel("Power (W)", lines(lambda step: step.power_w)),
@@ -337,7 +384,9 @@ def _plots(curves: Sequence[Sequence[Step]], stamped: str) -> tuple[Plot, ...]:
     ]
     drawn = [panel for panel in panels if any(line.points for line in panel.lines)]
     title = "Power and latency against load"
-    return (plot("load-curve.svg", Lines(title, "load (%)", drawn, stamped)),) if drawn else ()
+    if drawn:
+        return (plot("load-curve.svg", Lines(title, "load (%)", drawn, stamped)),)
+    return ()
 
 
 def _note(result: Proportionality) -> str:

@@ -136,7 +136,9 @@ def _difference(total: EnergyReading, rows: Sequence[Row], rest_s: float) -> Ene
             continue
         part = next((reading for reading in row.energy if reading.key == total.key), None)
         if part is None or part.energy_j is None:
-            cause = "no reading" if part is None else "; ".join(part.reasons)
+            cause = "no reading"
+            if part is not None:
+                cause = "; ".join(part.reasons)
             return _without_energy(total, f"phase {row.name} has no energy: {cause}")
         energy_j -= part.energy_j
         uncertainty_j += part.uncertainty_j or 0.0

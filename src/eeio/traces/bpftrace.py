@@ -148,7 +148,8 @@ def program() -> str:
         place = _PLACE_OF.sub(_POINTED, place)
         parts += _pair(operation, descriptor, place, calls, flags="".join(flags) or "0")
     parts += _pair("m", "fd", _MMAP_WRITES, ("mmap",), filter_=_MMAP)
-    parts += [_QUEUE.replace("CALL", call).replace("KIND", _QUEUES[call]) for call in _QUEUES]
+    for call in _QUEUES:
+        parts.append(_QUEUE.replace("CALL", call).replace("KIND", _QUEUES[call]))
     return "".join(parts) + _SYNC + _END
 
 
@@ -162,7 +163,9 @@ def _pair(
     flags: str = "0",
 ) -> Iterator[str]:
     """Probes at the start and at the end of calls."""
-    call = "@target" if descriptor in ("fd_out", "out_fd") else "@call"
+    call = "@call"
+    if descriptor in ("fd_out", "out_fd"):
+        call = "@target"
     mode, least = _FILE_MODE, "1"
     if operation in _FLUSHES:
         mode, least = _FLUSHED_MODE, "0"
@@ -217,77 +220,112 @@ def parse(
 
     Raises ToolOutputError when events are missing, the trace is cut off, or it is not eeio's.
     """
-    rows: list[tuple[str, list[str]]] = []
-    names: dict[_File, dict[int, str]] = {}
-    roots: dict[_File, tuple[int, int]] = {}
-    queues: list[Unobserved] = []
-    mounts: list[tuple[str, str, str]] = []
-    counted = ahead_ns = 0
-    begun = ended = False
+    trace = _Trace(source)
     for number, line in enumerate(lines, 1):
         line = line.rstrip("\n")
-        kind, _, rest = line.partition(" ")
         try:
-            if kind in _FIELDS:
-                fields = rest.split(" ")
-                if len(fields) not in _FIELDS[kind]:
-                    raise ValueError
-                rows.append((kind, fields))
-            elif kind == "q":
-                queues.append(Unobserved(rest))
-            elif kind == "n":
-                dentry, inode, generation, depth, name = rest.split(" ", 4)
-                if len(name.encode()) >= _LONGEST:
-                    raise ToolOutputError(
-                        f"{source}: a file or directory has a name longer than {_LONGEST - 1} "
-                        f"bytes, which bpftrace cuts: take --tracer strace: {name:.200}"
-                    )
-                names.setdefault((dentry, inode, generation), {})[int(depth)] = name
-            elif kind == "f":
-                dentry, inode, generation, depth, device = rest.split(" ")
-                roots[dentry, inode, generation] = (int(depth), int(device))
-            elif kind == "mount":
-                device, root, point = rest.split(" ")
-                mounts.append((device, _unescape(root), _unescape(point)))
-            elif kind == "clock":
-                ahead_ns = int(rest)
-            elif kind == "@events:":
-                counted = int(rest)
-            elif kind == "end":
-                ended = True
-            elif line.startswith(FIRST):
-                begun = True
-            elif lost := _LOST.match(line):
-                raise ToolOutputError(
-                    f"{source}: bpftrace lost {lost[1]} events, so the trace is incomplete: "
-                    "enlarge its buffers (BPFTRACE_PERF_RB_PAGES=32768) or use --tracer strace"
-                )
-            elif not _NOTE.match(line):
-                raise ValueError
+            trace.add(line)
         except ValueError as error:
             raise ToolOutputError(
                 f"{source}:{number}: not a line of eeio's bpftrace program: {line[:80]!r}"
             ) from error
-    if not begun:
-        raise ToolOutputError(f"{source}: not a trace by eeio's bpftrace program")
-    if not ended:
-        raise ToolOutputError(f"{source}: cut off: bpftrace ended before the program")
-    if counted != (there := len(rows) + len(queues)):
-        raise ToolOutputError(
-            f"{source}: {there} of {counted} events are in the trace, the others are missing"
-        )
-    paths = {key: _path(names.get(key, {}), roots[key], mounts, source) for key in roots}
+    trace.check_complete()
+    paths = trace.paths()
     try:
-        events = [_event(row, paths, ahead_ns) for row in rows if row[0] != "m"]
-        mapped = [_mapped(fields, paths) for kind, fields in rows if kind == "m"]
+        events = [_event(row, paths, trace.ahead_ns) for row in trace.rows if row[0] != "m"]
+        mapped = [_mapped(fields, paths) for kind, fields in trace.rows if kind == "m"]
     except (KeyError, ValueError, OverflowError) as error:
         raise ToolOutputError(
             f"{source}: an event's file or number is missing: {str(error)[:200]}"
         ) from error
     if unobserved is not None:
         unobserved.update(Unobserved("mmap", path) for path in mapped if path)
-        unobserved.update(queues)
-    return in_order(event for event in events if _is_wanted(event))
+        unobserved.update(trace.queues)
+    return in_order(filter(_is_wanted, events))
+
+
+class _Trace:
+    """The lines of a trace, by kind."""
+
+    def __init__(self, source: str) -> None:
+        self.rows: list[tuple[str, list[str]]] = []
+        self.queues: list[Unobserved] = []
+        self.ahead_ns = 0
+        self._source = source
+        self._names: dict[_File, dict[int, str]] = {}
+        self._roots: dict[_File, tuple[int, int]] = {}
+        self._mounts: list[tuple[str, str, str]] = []
+        self._counted = 0
+        self._begun = self._ended = False
+
+    def add(self, line: str) -> None:
+        """Raises ValueError for a line that the program does not write, ToolOutputError for an
+        incomplete trace."""
+        kind, _, rest = line.partition(" ")
+        if kind in _FIELDS:
+            fields = rest.split(" ")
+            if len(fields) not in _FIELDS[kind]:
+                raise ValueError
+            self.rows.append((kind, fields))
+        elif kind == "n":
+            self._add_name(rest)
+        elif kind == "f":
+            dentry, inode, generation, depth, device = rest.split(" ")
+            self._roots[dentry, inode, generation] = (int(depth), int(device))
+        elif kind == "q":
+            self.queues.append(Unobserved(rest))
+        else:
+            self._add_about_trace(kind, rest, line)
+
+    def _add_name(self, rest: str) -> None:
+        dentry, inode, generation, depth, name = rest.split(" ", 4)
+        if len(name.encode()) >= _LONGEST:
+            raise ToolOutputError(
+                f"{self._source}: a file or directory has a name longer than {_LONGEST - 1} "
+                f"bytes, which bpftrace cuts: take --tracer strace: {name:.200}"
+            )
+        self._names.setdefault((dentry, inode, generation), {})[int(depth)] = name
+
+    def _add_about_trace(self, kind: str, rest: str, line: str) -> None:
+        """Mounts, clocks, counts, the beginning and the end."""
+        if kind == "mount":
+            device, root, point = rest.split(" ")
+            self._mounts.append((device, _unescape(root), _unescape(point)))
+        elif kind == "clock":
+            self.ahead_ns = int(rest)
+        elif kind == "@events:":
+            self._counted = int(rest)
+        elif kind == "end":
+            self._ended = True
+        elif line.startswith(FIRST):
+            self._begun = True
+        elif lost := _LOST.match(line):
+            raise ToolOutputError(
+                f"{self._source}: bpftrace lost {lost[1]} events, so the trace is incomplete: "
+                "enlarge its buffers (BPFTRACE_PERF_RB_PAGES=32768) or use --tracer strace"
+            )
+        elif not _NOTE.match(line):
+            raise ValueError
+
+    def check_complete(self) -> None:
+        """Raises ToolOutputError if a part of the trace is missing."""
+        if not self._begun:
+            raise ToolOutputError(f"{self._source}: not a trace by eeio's bpftrace program")
+        if not self._ended:
+            raise ToolOutputError(f"{self._source}: cut off: bpftrace ended before the program")
+        present = len(self.rows) + len(self.queues)
+        if self._counted != present:
+            raise ToolOutputError(
+                f"{self._source}: {present} of {self._counted} events are in the trace, the "
+                "others are missing"
+            )
+
+    def paths(self) -> dict[_File, str]:
+        """The path of every file. Raises ToolOutputError if a part of one is missing."""
+        paths = {}
+        for file, root in self._roots.items():
+            paths[file] = _path(self._names.get(file, {}), root, self._mounts, self._source)
+        return paths
 
 
 def _is_wanted(event: Event) -> bool:
@@ -309,7 +347,9 @@ def _event(row: tuple[str, list[str]], paths: dict[_File, str], ahead_ns: int) -
     elif kind == "r":
         event = Event(start_s, took_s, process, "read", path, int(offset), int(length))
     else:
-        in_cache = bool(int(cached[0])) if cached else None
+        in_cache = None
+        if cached:
+            in_cache = bool(int(cached[0]))
         event = Event(start_s, took_s, process, "write", path, int(offset), int(length), in_cache)
     return possible(event)
 
@@ -318,8 +358,12 @@ def _mapped(fields: list[str], paths: dict[_File, str]) -> str | None:
     """The file that was mapped; None for one of the system."""
     dentry, inode, generation, writes = fields[3:7]
     path = paths[dentry, inode, generation]
-    operation = "write" if int(writes) else "read"
-    return path if is_data(path, operation) else None
+    operation = "read"
+    if int(writes):
+        operation = "write"
+    if is_data(path, operation):
+        return path
+    return None
 
 
 def _path(

@@ -18,7 +18,9 @@ def read(path: Path) -> list[Event]:
     read, or that contains no DXT data."""
     with opened(path) as report:
         partial = report.modules.get("DXT_POSIX", {}).get("partial_flag", False)
-        records = report.records["DXT_POSIX"].to_df() if "DXT_POSIX" in report.records else []
+        records = []
+        if "DXT_POSIX" in report.records:
+            records = report.records["DXT_POSIX"].to_df()
     if partial:
         raise ToolOutputError(
             f"{path}: incomplete: Darshan had no memory for all segments; run the program again "

@@ -129,10 +129,10 @@ def find_phases(events: Iterable[Event], gap_s: float = GAP_S) -> list[TracePhas
     phases: list[TracePhase] = []
     begin = 0
     end_s = 0.0
-    for place, event in enumerate(ordered):
-        if place > begin and event.start_s - end_s > gap_s:
-            phases += _split(ordered[begin:place], gap_s)
-            begin, end_s = place, 0.0
+    for index, event in enumerate(ordered):
+        if index > begin and event.start_s - end_s > gap_s:
+            phases += _split(ordered[begin:index], gap_s)
+            begin, end_s = index, 0.0
         end_s = max(end_s, event.end_s)
     if begin < len(ordered):
         phases += _split(ordered[begin:], gap_s)
@@ -146,21 +146,22 @@ _Run = tuple[str, int, int]
 def _split(events: Sequence[Event], gap_s: float) -> list[TracePhase]:
     """One stretch without a pause: cut where the operation changes for longer."""
     operations = [event.operation for event in events]
-    for place, (one, other) in enumerate(pairwise(events)):
+    for index, (one, other) in enumerate(pairwise(events)):
         # One thread reads and writes at the same time in a call that copies between files.
         if (
             {one.operation, other.operation} == set(TRANSFERS)
             and one.process == other.process
             and other.start_s < one.end_s
         ):
-            operations[place : place + 2] = "mixed", "mixed"
+            operations[index : index + 2] = "mixed", "mixed"
     _join_frequent_waits(operations, events, gap_s)
     runs = _runs(operations)
     alternates = sum(operation not in WAITS for operation, _, _ in runs) > 2
     merged: list[_Run] = []
     for operation, first, last in runs:
         short = last - first < _FEWEST and alternates and operation not in WAITS
-        operation = "mixed" if short else operation
+        if short:
+            operation = "mixed"
         if merged and merged[-1][0] == operation:
             merged[-1] = (operation, merged[-1][1], last)
         else:
@@ -197,8 +198,12 @@ def _operation(events: Sequence[Event]) -> str:
     """A single short stretch between longer ones has no alternation."""
     found = {event.operation for event in transfers(events) or events}
     if found <= set(WAITS):
-        return "flush" if "flush" in found else "close"
-    return found.pop() if len(found) == 1 else "mixed"
+        if "flush" in found:
+            return "flush"
+        return "close"
+    if len(found) == 1:
+        return found.pop()
+    return "mixed"
 
 
 def _phase(operation: str, events: Sequence[Event]) -> TracePhase:
@@ -248,14 +253,24 @@ def not_flushed(events: Iterable[Event]) -> tuple[int, int]:
         if event.operation == "write" and event.page_cache is not False:
             waiting.setdefault(event.file, []).append(event)
         elif event.operation == "flush" and event.page_cache is False:
-            flushed = list(waiting) if event.file == ALL_FILES else [event.file]
-            for file in flushed:
-                later = [e for e in waiting.pop(file, ()) if e.end_s > event.start_s]
-                if later:
-                    waiting[file] = later
-    left = [event for of_file in waiting.values() for event in of_file]
-    cached = sum(event.length for event in left if event.page_cache)
-    return cached, sum(event.length for event in left) - cached
+            _flush(event, waiting)
+    cached = unknown = 0
+    for writes in waiting.values():
+        for write in writes:
+            if write.page_cache:
+                cached += write.length
+            else:
+                unknown += write.length
+    return cached, unknown
+
+
+def _flush(flush: Event, waiting: dict[str, list[Event]]) -> None:
+    """Remove the writes that had ended when the flush began."""
+    files = list(waiting) if flush.file == ALL_FILES else [flush.file]
+    for file in files:
+        later = [write for write in waiting.pop(file, ()) if write.end_s > flush.start_s]
+        if later:
+            waiting[file] = later
 
 
 def _in_calls_s(events: Iterable[Event]) -> float:
@@ -284,7 +299,9 @@ def spatiality(events: Sequence[Event]) -> str:
     total = sum(steps.values())
     if total == 0:
         single = len({event.operation for event in events}) == len(events)
-        return "sequential" if single else "unknown"
+        if single:
+            return "sequential"
+        return "unknown"
     if steps[0] >= _MOST * total:
         return "sequential"
     (step, count) = steps.most_common(1)[0]
@@ -293,4 +310,6 @@ def spatiality(events: Sequence[Event]) -> str:
     # Patterns of several strides, as nested loops make them, go forward all the time.
     forward = sum(number for size, number in steps.items() if size >= 0)
     few = sum(number for _, number in steps.most_common(4))
-    return "strided" if forward >= _MOST * total and few >= _MOST * total else "random"
+    if forward >= _MOST * total and few >= _MOST * total:
+        return "strided"
+    return "random"

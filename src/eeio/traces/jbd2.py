@@ -251,7 +251,7 @@ _LONGEST_WORD = 20
 
 def _arguments(text: str) -> dict[str, int]:
     """`fd: 3, buf: 0x7f.., count: 8000` -> numbers by name; the kernel prints them in hex."""
-    found = {}
+    arguments = {}
     for part in text.split(", "):
         key, _, value = part.partition(": ")
         word = value.split(" ")[0].strip('"')
@@ -260,8 +260,8 @@ def _arguments(text: str) -> dict[str, int]:
         except ValueError:
             continue  # newer kernels add the text of a path
         if len(word) < _LONGEST_WORD and q.SIZE.contains(_signed(number)):
-            found[key] = number
-    return found
+            arguments[key] = number
+    return arguments
 
 
 def _signed(value: int) -> int:

@@ -6,9 +6,13 @@ from statistics import fmean
 from eeio.traces import jbd2
 
 FIGURES = (
-    "journal_commits", "journal_commit_mean_s", "journal_fast_commits",
-    "journal_fsyncs", "journal_fsync_mean_s", "journal_fsyncs_waiting",
-)  # fmt: skip
+    "journal_commits",
+    "journal_commit_mean_s",
+    "journal_fast_commits",
+    "journal_fsyncs",
+    "journal_fsync_mean_s",
+    "journal_fsyncs_waiting",
+)
 """Commits of the journal that ended in the window, how long each took on average, from its start
 until its waiters continued (s), and ext4's fast commits; calls of fsync and fdatasync that reached
 the file system and returned in the window, how long each took on average (s), and how many of them
@@ -18,11 +22,10 @@ a commit woke: these waited for the journal, not only for their data."""
 def figures(trace: jbd2.JournalTrace, start_s: float, end_s: float) -> Mapping[str, float]:
     """The FIGURES of a window of CLOCK_MONOTONIC seconds; means only where there is one of them."""
     commits = [commit for commit in trace.commits if start_s <= commit.end_s <= end_s]
-    syncs = [
-        call
-        for call in trace.calls
-        if call.name in jbd2.SYNCS and call.on_device and start_s <= call.end_s <= end_s
-    ]
+    syncs = []
+    for call in trace.calls:
+        if call.name in jbd2.SYNCS and call.on_device and start_s <= call.end_s <= end_s:
+            syncs.append(call)
     found = {
         "journal_commits": float(len(commits)),
         "journal_fast_commits": float(

@@ -47,7 +47,9 @@ class FileTask:
         """When its last write ended (or, without writes, when the file was open)."""
         if self.writes:
             return self.writes[-1].end_s
-        return self.opened.end_s if self.opened else self.syncs[0].start_s
+        if self.opened:
+            return self.opened.end_s
+        return self.syncs[0].start_s
 
     @property
     def synced_s(self) -> float:

@@ -60,10 +60,15 @@ def parse_csv(text: str, source: str = "trace") -> Iterator[Event]:
             time, client, operation, offset, length = line.strip("\r").split(",")
             event = possible(
                 Event(
-                    float(time[:MOST_DIGITS]), 0.0, str(int(client)), operation, "trace",
-                    int(offset), int(length),
+                    float(time[:MOST_DIGITS]),
+                    0.0,
+                    str(int(client)),
+                    operation,
+                    "trace",
+                    int(offset),
+                    int(length),
                 )
-            )  # fmt: skip
+            )
             if operation not in ("read", "write") or event.start_s < 0:
                 raise ValueError(operation)
         except ValueError as error:
@@ -78,7 +83,9 @@ def parse_iolog(text: str, source: str = "iolog") -> Iterator[Event]:
     """fio's --write_iolog: v3 has a time in front of each line (us); v2 has `wait` lines, in ms
     since the start of fio (its source, iolog.c; its HOWTO takes them for pauses)."""
     lines = text.splitlines()
-    version = re.fullmatch(r"fio version (\d) iolog", lines[0].strip()) if lines else None
+    version = None
+    if lines:
+        version = re.fullmatch(r"fio version (\d) iolog", lines[0].strip())
     if version is None or version[1] not in "23":
         raise ToolOutputError(f"{source}: not an iolog of version 2 or 3")
     clock_us = 0
@@ -90,10 +97,11 @@ def parse_iolog(text: str, source: str = "iolog") -> Iterator[Event]:
             if version[1] == "3":
                 clock_us = int(fields.pop(0)[:MOST_DIGITS])
             file, action, *place = fields
-            numbers = [int(word) for word in place]
+            numbers = list(map(int, place))
             if any(value < 0 for value in numbers):
                 raise ValueError(place)
-            clock_us = numbers[0] * 1000 if action == "wait" else clock_us
+            if action == "wait":
+                clock_us = numbers[0] * 1000
             if clock_us < before_us:
                 raise ToolOutputError(f"{where}: the time runs backwards; sort the trace")
             if action in ("read", "write"):
@@ -149,10 +157,15 @@ def parse_dxt(text: str, source: str = "DXT") -> Iterator[Event]:
         try:
             yield possible(
                 Event(
-                    start_s, end_s - start_s, match["rank"], match["operation"], file,
-                    int(match["offset"]), int(match["length"]),
+                    start_s,
+                    end_s - start_s,
+                    match["rank"],
+                    match["operation"],
+                    file,
+                    int(match["offset"]),
+                    int(match["length"]),
                 )
-            )  # fmt: skip
+            )
         except LimitError as error:
             raise ToolOutputError(f"{source}:{number}: {error}") from error
     if counted < files:
@@ -190,8 +203,11 @@ def to_csv(events: Iterable[Event]) -> str:
         assert event.offset is not None
         writer.writerow(
             [
-                f"{event.start_s - ordered[0].start_s:.6f}", clients[event.process],
-                event.operation, begins[event.file] + event.offset, event.length,
+                f"{event.start_s - ordered[0].start_s:.6f}",
+                clients[event.process],
+                event.operation,
+                begins[event.file] + event.offset,
+                event.length,
             ]
-        )  # fmt: skip
+        )
     return out.getvalue()

@@ -46,7 +46,9 @@ def describe(
         return f"strided by {step} bytes"
     # Each place of a small file, in random order, comes after an earlier one half of the time.
     if 4 * streams <= len(joined):
-        return f"mixed of {streams} streams, each sequential" if streams > 1 else "sequential"
+        if streams > 1:
+            return f"mixed of {streams} streams, each sequential"
+        return "sequential"
     return "random"
 
 

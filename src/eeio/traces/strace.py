@@ -115,7 +115,9 @@ def _calls(lines: Iterable[str], process: str, source: str) -> Iterator[_Call]:
     for number, line in enumerate(lines, 1):
         line = line.rstrip("\n")
         if line.endswith("<unfinished ...>"):
-            call = line.split(" ", 2)[1].partition("(")[0] if line.count(" ") > 1 else ""
+            call = ""
+            if line.count(" ") > 1:
+                call = line.split(" ", 2)[1].partition("(")[0]
             unfinished[call] = line.removesuffix("<unfinished ...>").rstrip()
             continue
         if resumed := _RESUMED.match(line):
@@ -181,64 +183,125 @@ class _Open:
 
 def _events(calls: Iterable[_Call], unobserved: set[Unobserved]) -> Iterator[Event]:
     """Of all processes together, by time."""
-    tables: dict[str, dict[str, _Open]] = {}
-    opened: set[str] = set()
-    for time_s, process, call, arguments, result, rest, took_s in calls:
-        table = tables.setdefault(process, {})
-        found = _FD.match(arguments)
-        descriptor, path = (found[1] or "", found[2] or "") if found else ("", "")
-        if call in _MOVES:
-            if result == 0 or not is_data(path, _MOVES[call][0]):
-                continue
-            if descriptor not in table:
-                _adopt(descriptor, path, table, tables.values(), opened)
-            offset = _moved(call, arguments, result, table[descriptor])
-            name = _unescape(path) if "\\" in path else path
-            operation = _MOVES[call][0]
-            cached = table[descriptor].page_cache(operation, arguments)
-            yield possible(Event(time_s, took_s, process, operation, name, offset, result, cached))
-        elif call in _COPIES:
-            for operation, descriptor, path, named in _sides(call, arguments):
-                if result == 0 or not is_data(path, operation):
-                    continue
-                if descriptor not in table:
-                    _adopt(descriptor, path, table, tables.values(), opened)
-                offset = int(named) if named else _advance(table[descriptor], result)
-                cached = table[descriptor].page_cache(operation)
-                name = _unescape(path)
-                yield possible(
-                    Event(time_s, took_s, process, operation, name, offset, result, cached)
-                )
-        elif call in ("mmap", "mmap2"):
+    descriptors = _Descriptors()
+    for call in calls:
+        name, arguments = call[2], call[3]
+        if name in _MOVES:
+            if (event := descriptors.transfer(call)) is not None:
+                yield event
+        elif name in _COPIES:
+            yield from descriptors.copy(call)
+        elif name in ("mmap", "mmap2"):
             if mapped := _mapped(arguments):
                 unobserved.add(Unobserved("mmap", mapped))
-        elif call in _QUEUES:
-            unobserved.add(Unobserved(_QUEUES[call]))
-        elif call in _OPENS:
-            path = rest.partition("<")[2].partition(">")[0]
-            opened.add(path)
-            # The flags come after the name.
-            flags = arguments.rpartition('"')[2]
-            table[str(result)] = _Open(path, 0, flags, appends="O_APPEND" in flags)
-        elif call in _WAITS:
-            if call == "close":
-                table.pop(descriptor, None)
-            if wait := _wait(time_s, took_s, process, call, path):
-                yield possible(wait)
-        elif call in _DOUBLES or ", F_DUPFD" in arguments:
-            table[str(result)] = table.setdefault(
-                descriptor, _Open(path, None, strange=path in opened)
+        elif name in _QUEUES:
+            unobserved.add(Unobserved(_QUEUES[name]))
+        elif name in _WAITS:
+            if (event := descriptors.wait(call)) is not None:
+                yield event
+        else:
+            descriptors.follow(call)
+
+
+class _Descriptors:
+    """The open files of all processes, by descriptor."""
+
+    def __init__(self) -> None:
+        self._tables: dict[str, dict[str, _Open]] = {}
+        # The paths whose open was traced.
+        self._opened: set[str] = set()
+
+    def transfer(self, call: _Call) -> Event | None:
+        """A call that reads or writes one file; None if it moved no data."""
+        time_s, process, name, arguments, moved, _, took_s = call
+        operation, _ = _MOVES[name]
+        descriptor, path = _descriptor_and_path(arguments)
+        if moved == 0 or not is_data(path, operation):
+            return None
+        file = self._file(process, descriptor, path)
+        offset = _moved(name, arguments, moved, file)
+        cached = file.page_cache(operation, arguments)
+        event = Event(time_s, took_s, process, operation, _unescape(path), offset, moved, cached)
+        return possible(event)
+
+    def copy(self, call: _Call) -> Iterator[Event]:
+        """The read and the write of a call that copies between two files."""
+        time_s, process, name, arguments, moved, _, took_s = call
+        for operation, descriptor, path, place in _sides(name, arguments):
+            if moved == 0 or not is_data(path, operation):
+                continue
+            file = self._file(process, descriptor, path)
+            offset = int(place) if place else _advance(file, moved)
+            cached = file.page_cache(operation)
+            yield possible(
+                Event(time_s, took_s, process, operation, _unescape(path), offset, moved, cached)
             )
+
+    def wait(self, call: _Call) -> Event | None:
+        """A flush or a long close of a file with data."""
+        time_s, process, name, arguments, _, _, took_s = call
+        descriptor, path = _descriptor_and_path(arguments)
+        if name == "close":
+            self._table(process).pop(descriptor, None)
+        event = _wait(time_s, took_s, process, name, path)
+        if event is None:
+            return None
+        return possible(event)
+
+    def follow(self, call: _Call) -> None:
+        """A call that changes what the descriptors refer to, or a file's position."""
+        _, process, name, arguments, result, rest, _ = call
+        table = self._table(process)
+        descriptor, path = _descriptor_and_path(arguments)
+        if name in _OPENS:
+            self._open(table, str(result), arguments, rest)
+        elif name in _DOUBLES or ", F_DUPFD" in arguments:
+            unknown = _Open(path, None, strange=path in self._opened)
+            table[str(result)] = table.setdefault(descriptor, unknown)
         elif ", F_SETFL, " in arguments:
             if descriptor in table:
                 table[descriptor].set_flags(arguments)
-        elif call in ("lseek", "_llseek"):
-            place = _LLSEEK.search(arguments)
+        elif name in ("lseek", "_llseek"):
+            position = _LLSEEK.search(arguments)
             table.setdefault(descriptor, _Open(path, None)).place = (
-                result if place is None else int(place[1])
+                result if position is None else int(position[1])
             )
-        elif call in _FORKS and result > 0:
-            tables[str(result)] = table if "CLONE_FILES" in arguments else dict(table)
+        elif name in _FORKS and result > 0:
+            self._tables[str(result)] = table if "CLONE_FILES" in arguments else dict(table)
+
+    def _table(self, process: str) -> dict[str, _Open]:
+        return self._tables.setdefault(process, {})
+
+    def _open(self, table: dict[str, _Open], descriptor: str, arguments: str, rest: str) -> None:
+        path = rest.partition("<")[2].partition(">")[0]
+        self._opened.add(path)
+        # The flags come after the name.
+        flags = arguments.rpartition('"')[2]
+        table[descriptor] = _Open(path, 0, flags, appends="O_APPEND" in flags)
+
+    def _file(self, process: str, descriptor: str, path: str) -> _Open:
+        """The open file of a descriptor. If it was not seen to come, it may be any of its path's
+        open files."""
+        table = self._table(process)
+        if descriptor not in table:
+            table[descriptor] = _Open(path, None, strange=path in self._opened)
+            if path in self._opened:
+                self._mark_strange(path)
+        return table[descriptor]
+
+    def _mark_strange(self, path: str) -> None:
+        for table in self._tables.values():
+            for file in table.values():
+                if file.path == path:
+                    file.strange = True
+
+
+def _descriptor_and_path(arguments: str) -> tuple[str, str]:
+    """Of a call's first argument; empty without one."""
+    match = _FD.match(arguments)
+    if match is None:
+        return "", ""
+    return match[1] or "", match[2] or ""
 
 
 def _wait(time_s: float, took_s: float, process: str, call: str, path: str) -> Event | None:
@@ -265,10 +328,14 @@ def _moved(call: str, arguments: str, result: int, file: _Open) -> int | None:
             offset = int(place[0])
         except (ValueError, IndexError):
             raise LimitError(f"{call}({arguments[:100]}: no offset in it") from None
-        flags = fields[-1] if call in _FLAGGED else ""
+        flags = ""
+        if call in _FLAGGED:
+            flags = fields[-1]
     end = operation == "write" and (file.appends or "RWF_APPEND" in flags)
     if offset >= 0:
-        return None if end else offset
+        if end:
+            return None
+        return offset
     if end:
         file.place = None
         return None
@@ -307,41 +374,41 @@ def _mapped(arguments: str) -> str | None:
     protection, flags, _, path = match.groups()
     if "PROT_EXEC" in protection or "MAP_DENYWRITE" in flags or "MAP_ANON" in flags:
         return None
-    operation = "write" if "PROT_WRITE" in protection and "MAP_SHARED" in flags else "read"
-    return _unescape(path) if is_data(path or "", operation) else None
-
-
-def _adopt(
-    descriptor: str,
-    path: str,
-    table: dict[str, _Open],
-    tables: Iterable[dict[str, _Open]],
-    opened: set[str],
-) -> None:
-    """A descriptor that was not seen to come may be any of its path's open files."""
-    table[descriptor] = _Open(path, None, strange=path in opened)
-    if path in opened:
-        for file in (file for each in tables for file in each.values() if file.path == path):
-            file.strange = True
+    operation = "read"
+    if "PROT_WRITE" in protection and "MAP_SHARED" in flags:
+        operation = "write"
+    if is_data(path or "", operation):
+        return _unescape(path)
+    return None
 
 
 def _unescape(path: str) -> str:
     """As strace writes it (`\\303\\274` is an ü) -> as it is."""
+    if "\\" not in path:
+        return path
 
     def byte(match: re.Match[bytes]) -> bytes:
         word = match[1]
-        return bytes([int(word, 8) & 0xFF]) if word.isdigit() else _ESCAPED.get(word, word)
+        if word.isdigit():
+            return bytes([int(word, 8) & 0xFF])
+        return _ESCAPED.get(word, word)
 
     return _ESCAPE.sub(byte, path.encode()).decode(errors="replace")
 
 
 # call -> operation, and whether it names its offset.
 _MOVES = {
-    "read": ("read", False), "readv": ("read", False), "pread64": ("read", True),
-    "preadv": ("read", True), "preadv2": ("read", True),
-    "write": ("write", False), "writev": ("write", False), "pwrite64": ("write", True),
-    "pwritev": ("write", True), "pwritev2": ("write", True),
-}  # fmt: skip
+    "read": ("read", False),
+    "readv": ("read", False),
+    "pread64": ("read", True),
+    "preadv": ("read", True),
+    "preadv2": ("read", True),
+    "write": ("write", False),
+    "writev": ("write", False),
+    "pwrite64": ("write", True),
+    "pwritev": ("write", True),
+    "pwritev2": ("write", True),
+}
 # Their flags come after the offset.
 _FLAGGED = ("preadv2", "pwritev2")
 _COPIES = ("copy_file_range", "sendfile", "sendfile64", "splice")

@@ -19,11 +19,45 @@ from eeio_power.sysfs import read_optional_text
 
 # Names that say nothing of anybody, and stand in other words' places: ID=debian, /home, "Linux".
 _EVERYBODYS = frozenset(
-    {"root", "localhost", "debian", "ubuntu", "fedora", "centos", "alma", "rocky", "arch", "linux",
-     "raspberrypi", "pi", "vm", "user", "admin", "test", "host", "server", "node", "home", "disk",
-     "system", "package", "core", "dram", "none", "nobody", "on", "off", "cpu", "sda", "intel",
-     "amd", "arm", "power", "energy"}
-)  # fmt: skip
+    {
+        "root",
+        "localhost",
+        "debian",
+        "ubuntu",
+        "fedora",
+        "centos",
+        "alma",
+        "rocky",
+        "arch",
+        "linux",
+        "raspberrypi",
+        "pi",
+        "vm",
+        "user",
+        "admin",
+        "test",
+        "host",
+        "server",
+        "node",
+        "home",
+        "disk",
+        "system",
+        "package",
+        "core",
+        "dram",
+        "none",
+        "nobody",
+        "on",
+        "off",
+        "cpu",
+        "sda",
+        "intel",
+        "amd",
+        "arm",
+        "power",
+        "energy",
+    }
+)
 _HEX = "[0-9A-Fa-f]"
 
 _PATTERNS: tuple[tuple[str, str], ...] = (
@@ -51,12 +85,14 @@ class Replacer:
         self._names: list[tuple[str, re.Pattern[str]]] = [
             (kind, re.compile(rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])"))
             for kind, names in (
-                ("host name", hosts), ("user name", users), ("serial number", serials),
+                ("host name", hosts),
+                ("user name", users),
+                ("serial number", serials),
             )
             # The longest first: of host.example.org and host.
             for name in sorted(set(names), key=lambda name: (-len(name), name))
             if len(name) > 1 and name.lower() not in _EVERYBODYS
-        ]  # fmt: skip
+        ]
 
     def __call__(self, text: str, addresses: bool = True) -> str:
         """`addresses`: versions of firmware and kernels look like those of IP, and have none."""
@@ -91,27 +127,35 @@ def own_names() -> tuple[list[str], list[str]]:
         users += [entry.pw_name for entry in pwd.getpwall() if 1000 <= entry.pw_uid < 65000]
     with suppress(KeyError):
         users.append(pwd.getpwuid(os.getuid()).pw_name)
-    return [host for host in hosts if host], [user for user in users if user]
+    return list(filter(None, hosts)), list(filter(None, users))
 
 
 _SERIALS = (
-    "sys/class/dmi/id/*_serial", "sys/class/dmi/id/*_asset_tag", "sys/class/nvme/nvme*/serial",
-    "sys/block/*/serial", "sys/block/*/device/serial", "sys/class/power_supply/*/serial_number",
-    "sys/class/hwmon/hwmon*/power*_serial_number", "sys/class/hwmon/hwmon*/device/*_serial_number",
+    "sys/class/dmi/id/*_serial",
+    "sys/class/dmi/id/*_asset_tag",
+    "sys/class/nvme/nvme*/serial",
+    "sys/block/*/serial",
+    "sys/block/*/device/serial",
+    "sys/class/power_supply/*/serial_number",
+    "sys/class/hwmon/hwmon*/power*_serial_number",
+    "sys/class/hwmon/hwmon*/device/*_serial_number",
     "proc/device-tree/serial-number",
-)  # fmt: skip
+)
 _LEAST_SERIAL = 6
 
 
 def own_serials(root: Path) -> list[str]:
     """The serial numbers below `root`: not captured, but they stand in other things' names too."""
-    texts = [read_optional_text(path) for pattern in _SERIALS for path in root.glob(pattern)]
+    texts = []
+    for pattern in _SERIALS:
+        for path in root.glob(pattern):
+            texts.append(read_optional_text(path))
     # "Default string", "To Be Filled By O.E.M.", "0000000000" are nobody's.
-    return [
-        text
-        for text in dict.fromkeys((text or "").strip("\0 ") for text in texts)
-        if len(text) >= _LEAST_SERIAL and re.search("[1-9]", text) and len(set(text)) > 1
-    ]
+    serials = []
+    for text in dict.fromkeys((text or "").strip("\0 ") for text in texts):
+        if len(text) >= _LEAST_SERIAL and re.search("[1-9]", text) and len(set(text)) > 1:
+            serials.append(text)
+    return serials
 
 
 def _is_somebodys(text: str) -> bool:
@@ -134,6 +178,8 @@ def _made(kind: str, number: int, found: str) -> str:
     if kind == "IP address":
         if ":" in found:
             return f"2001:db8::{number:x}"
-        return f"192.0.2.{number}" if number < 255 else f"198.51.{number >> 8}.{number & 0xFF}"
+        if number < 255:
+            return f"192.0.2.{number}"
+        return f"198.51.{number >> 8}.{number & 0xFF}"
     word = {"host name": "host", "user name": "user", "serial number": "SERIAL"}[kind]
     return f"{word}{number}"

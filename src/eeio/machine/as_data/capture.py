@@ -14,7 +14,7 @@ import subprocess
 import tarfile
 import zlib
 from collections import defaultdict, deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -51,14 +51,21 @@ FILES: tuple[tuple[str, str], ...] = (
     # folder, files in it
     ("sys/bus/event_source/devices/*", "cpus,type,events/cpu-cycles,events/cpu_cycles"),
     # processors
-    ("sys/devices/system/cpu", "online,possible,present,smt/control,smt/active,intel_pstate/*,"
-                               "amd_pstate/status,cpufreq/boost"),
+    (
+        "sys/devices/system/cpu",
+        "online,possible,present,smt/control,smt/active,intel_pstate/*,"
+        "amd_pstate/status,cpufreq/boost",
+    ),
     ("sys/devices/system/cpu/cpufreq/policy*", _CPUFREQ),
-    ("sys/devices/system/cpu/cpu[0-9]*/topology",
-     "physical_package_id,die_id,cluster_id,core_id,thread_siblings_list,die_cpus_list,"
-     "package_cpus_list"),
-    ("sys/devices/system/cpu/cpu[0-9]*/cpufreq", "scaling_cur_freq,scaling_governor,"
-                                                 "scaling_min_freq,scaling_max_freq"),
+    (
+        "sys/devices/system/cpu/cpu[0-9]*/topology",
+        "physical_package_id,die_id,cluster_id,core_id,thread_siblings_list,die_cpus_list,"
+        "package_cpus_list",
+    ),
+    (
+        "sys/devices/system/cpu/cpu[0-9]*/cpufreq",
+        "scaling_cur_freq,scaling_governor,scaling_min_freq,scaling_max_freq",
+    ),
     # devices and file systems
     ("sys/block/*", "size"),
     ("sys/class/block/*", _BLOCK),
@@ -67,36 +74,86 @@ FILES: tuple[tuple[str, str], ...] = (
     ("proc", "filesystems,meminfo,stat,cpuinfo,mdstat,swaps"),
     ("proc/self", "mountinfo,status"),
     # what it is
-    ("sys/class/dmi/id", "sys_vendor,product_name,product_version,board_vendor,board_name,"
-                         "bios_vendor,bios_version,bios_date,chassis_type"),
+    (
+        "sys/class/dmi/id",
+        "sys_vendor,product_name,product_version,board_vendor,board_name,"
+        "bios_vendor,bios_version,bios_date,chassis_type",
+    ),
     ("proc/device-tree", "model,compatible"),
     ("sys/hypervisor", "type"),
     ("proc/sys/kernel", "osrelease,perf_event_paranoid,arch"),
     ("etc", "os-release"),
-)  # fmt: skip
+)
 """All files that a capture may contain, besides those that meters read, and links."""
 
 LINKS = ("sys/class/block/*/slaves/*", "sys/fs/btrfs/*-*-*/devices/*", "dev/mapper/*")
 NODES = ("dev/loop-control",)
 PROGRAMS = (
-    "hdparm", "nvme", "losetup", "wipefs", "mkfs.ext4", "mkfs.xfs", "mkfs.btrfs", "mpirun", "srun",
-    *nfs.PROGRAMS, *nfs.KERNEL_PROGRAMS, *nfs.GANESHA,
-)  # fmt: skip
+    "hdparm",
+    "nvme",
+    "losetup",
+    "wipefs",
+    "mkfs.ext4",
+    "mkfs.xfs",
+    "mkfs.btrfs",
+    "mpirun",
+    "srun",
+    *nfs.PROGRAMS,
+    *nfs.KERNEL_PROGRAMS,
+    *nfs.GANESHA,
+)
 
 # Texts that look like addresses, and are versions.
 _VERSIONS = re.compile(r"(osrelease|os-release|version|firmware_rev|rev|model)$")
 _OF_NO_DISK = frozenset(
-    {"proc", "sysfs", "devpts", "devtmpfs", "cgroup", "cgroup2", "tracefs", "debugfs", "securityfs",
-     "pstore", "bpf", "configfs", "mqueue", "hugetlbfs", "autofs", "binfmt_misc", "fusectl",
-     "efivarfs", "nsfs", "rpc_pipefs", "selinuxfs", "nfsd", "ramfs"}
-)  # fmt: skip
+    {
+        "proc",
+        "sysfs",
+        "devpts",
+        "devtmpfs",
+        "cgroup",
+        "cgroup2",
+        "tracefs",
+        "debugfs",
+        "securityfs",
+        "pstore",
+        "bpf",
+        "configfs",
+        "mqueue",
+        "hugetlbfs",
+        "autofs",
+        "binfmt_misc",
+        "fusectl",
+        "efivarfs",
+        "nsfs",
+        "rpc_pipefs",
+        "selinuxfs",
+        "nfsd",
+        "ramfs",
+    }
+)
 _REMOTE = re.compile(r"(nfs|cifs|smb|ceph|glusterfs|lustre|afs|fuse\.|9p|beegfs)")
 _MOUNT_OPTIONS = ("data", "errors", "commit", "compress", "vers", "proto")
 _CPU_KEYS = frozenset(
-    {"processor", "vendor_id", "cpu family", "model", "model name", "stepping", "flags", "Features",
-     "Hardware", "Model", "cpu model", "CPU implementer", "CPU architecture", "CPU variant",
-     "CPU part", "CPU revision"}
-)  # fmt: skip
+    {
+        "processor",
+        "vendor_id",
+        "cpu family",
+        "model",
+        "model name",
+        "stepping",
+        "flags",
+        "Features",
+        "Hardware",
+        "Model",
+        "cpu model",
+        "CPU implementer",
+        "CPU architecture",
+        "CPU variant",
+        "CPU part",
+        "CPU revision",
+    }
+)
 _STATUS = re.compile(r"^(Uid|CapEff):.*$", re.MULTILINE)
 
 
@@ -256,7 +313,9 @@ def _only_member(data: bytes) -> tuple[str, bytes]:
                     f"no capture: one plain file {_MEMBERS[0]} is wanted in it, not {first.name!a}"
                 )
             file = archive.extractfile(first)
-            text = file.read(inputs.MACHINE_BYTES + 1) if file else b""
+            text = b""
+            if file:
+                text = file.read(inputs.MACHINE_BYTES + 1)
             if len(text) != first.size:
                 raise LimitError("cut off: the archive ends within its file; get it again")
             if archive.next() is not None:
@@ -345,8 +404,9 @@ def _about(root: Path) -> str:
             return (root / name).read_text(encoding="utf-8", errors="replace").strip("\0\n ")
         return ""
 
-    made = " ".join(filter(None, map(text, ("sys/class/dmi/id/sys_vendor",
-                                            "sys/class/dmi/id/product_name"))))  # fmt: skip
+    made = " ".join(
+        filter(None, map(text, ("sys/class/dmi/id/sys_vendor", "sys/class/dmi/id/product_name")))
+    )
     model = re.search(r"^model name\s*:\s*(.+)$", text("proc/cpuinfo"), re.MULTILINE)
     texts = [made or text("proc/device-tree/model"), model[1] if model else ""]
     return ", ".join(filter(None, texts))[:400] or "an unidentified machine"
@@ -354,43 +414,57 @@ def _about(root: Path) -> str:
 
 def _requested(root: Path) -> list[Command]:
     """Answers of programs to the commands that eeio runs; all of them only read."""
-    questions: list[list[str]] = []
+    answers = []
+    for question in _questions(root):
+        if which(question[0], root) is not None:
+            answers += _answer(question)
+    for listed in answers.copy():
+        if listed.run[-3:] == ("sdr", "elist", "full"):
+            answers += _sensor_answers(listed)
+    return answers
+
+
+def _questions(root: Path) -> Iterator[list[str]]:
+    """Of the drives, the BMC and the Raspberry Pi of a machine."""
     disks = [path.name for path in _matches(root, "sys/block/*")]
-    questions += [["hdparm", "-C", f"/dev/{name}"] for name in disks if re.match("[sh]d", name)]
-    questions += [
-        ["nvme", "get-feature", f"/dev/{name}", "-f", "6"]
-        for name in disks
-        if re.fullmatch(r"nvme\d+n\d+", name)
-    ]
+    for name in filter(re.compile("[sh]d").match, disks):
+        yield ["hdparm", "-C", f"/dev/{name}"]
+    for name in filter(re.compile(r"nvme\d+n\d+").fullmatch, disks):
+        yield ["nvme", "get-feature", f"/dev/{name}", "-f", "6"]
     if any((root / name).exists() for name in ("dev/ipmi0", "dev/ipmi/0", "dev/ipmidev/0")):
         local = ["ipmitool", "-I", "open", "-c"]
-        questions += [[*local, *DCMI_POWER_READING.split()], [*local, "sdr", "elist", "full"]]
+        yield [*local, *DCMI_POWER_READING.split()]
+        yield [*local, "sdr", "elist", "full"]
     if (root / "dev/vcio").exists():
-        questions.append(["vcgencmd", "pmic_read_adc"])
-    found = []
-    for question in questions:
-        if which(question[0], root) is not None:
-            found += _answer(question)
-    # A sensor's value is requested by its name.
-    for listed in [command for command in found if command.run[-3:] == ("sdr", "elist", "full")]:
-        for line in listed.prints.splitlines():
-            name, _, rest = line.partition(",")
-            if ",Watts," in rest:
-                found += _answer([*listed.run[:-3], "sdr", "get", name])
-        # If supplies are added up, all are requested at once.
-        together = complete_system(watt_sensors(listed.prints.splitlines())).sensors
-        if len(together) > 1:
-            found += _answer([*listed.run[:-3], "sdr", "get", *together])
-    return found
+        yield ["vcgencmd", "pmic_read_adc"]
+
+
+def _sensor_answers(listed: Command) -> list[Command]:
+    """The values of the BMC's sensors in watts, which are requested by name."""
+    answers = []
+    lines = listed.prints.splitlines()
+    for line in lines:
+        name, _, rest = line.partition(",")
+        if ",Watts," in rest:
+            answers += _answer([*listed.run[:-3], "sdr", "get", name])
+    # If supplies are added up, all are requested at once.
+    together = complete_system(watt_sensors(lines)).sensors
+    if len(together) > 1:
+        answers += _answer([*listed.run[:-3], "sdr", "get", *together])
+    return answers
 
 
 def _answer(command: Sequence[str]) -> list[Command]:
     """None from a program that does not start, or does not end in time."""
     try:
         done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_TIMEOUT_S, check=False,
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_TIMEOUT_S,
+            check=False,
             env={**os.environ, "LC_ALL": "C"},
-        )  # fmt: skip
+        )
     except (OSError, subprocess.TimeoutExpired):
         return []
     prints, errors = (
@@ -424,10 +498,10 @@ def _mounts(text: str) -> str:
         fields, kind = left.split(" "), right.split(" ")
         if len(fields) < 6 or len(kind) < 3 or kind[0] in _OF_NO_DISK:
             continue
-        options = [
-            word for word in kind[2].split(",")
-            if "=" not in word or word.partition("=")[0] in _MOUNT_OPTIONS
-        ]  # fmt: skip
+        options = []
+        for word in kind[2].split(","):
+            if "=" not in word or word.partition("=")[0] in _MOUNT_OPTIONS:
+                options.append(word)
         source = kind[1]
         if _REMOTE.match(kind[0]):
             shares += 1
@@ -464,10 +538,10 @@ _FILTERS = {
 
 def _anonymous(found: Description, replacer: Replacer) -> Description:
     def texts(part: Mapping[str, str]) -> dict[str, str]:
-        return {
-            replacer(name): replacer(text, addresses=not _VERSIONS.search(name))
-            for name, text in part.items()
-        }
+        texts = {}
+        for name, text in part.items():
+            texts[replacer(name)] = replacer(text, addresses=not _VERSIONS.search(name))
+        return texts
 
     return replace(
         found,
@@ -481,12 +555,13 @@ def _anonymous(found: Description, replacer: Replacer) -> Description:
         ),
         readings=tuple(
             replace(
-                r, meter=replacer(r.meter),
+                r,
+                meter=replacer(r.meter),
                 channels={replacer(name): values for name, values in r.channels.items()},
             )
             for r in found.readings
         ),
-    )  # fmt: skip
+    )
 
 
 def _listed(found: Description) -> Iterable[str]:
@@ -499,7 +574,9 @@ def _listed(found: Description) -> Iterable[str]:
         folders[alike].add(folder)
         files[alike].add(re.sub(r"\d+", "N", file))
     for alike, names in folders.items():
-        several = f" ({len(names)} folders)" if len(names) > 1 else ""
+        several = ""
+        if len(names) > 1:
+            several = f" ({len(names)} folders)"
         yield f"  /{alike if several else next(iter(names))}{several}: " + " ".join(
             sorted(files[alike])
         )

@@ -147,7 +147,9 @@ def load(path: Path) -> Description:
     """Reads and checks a description, JSON by the name's end and YAML else. RejectedError in one
     line that names the file and the place of the fault."""
     try:
-        most = inputs.MACHINE_BYTES if path.suffix == JSON_SUFFIX else inputs.DEFINITION_BYTES
+        most = inputs.DEFINITION_BYTES
+        if path.suffix == JSON_SUFFIX:
+            most = inputs.MACHINE_BYTES
         text = inputs.read_text(path, most)
         return parse(text, path.suffix == JSON_SUFFIX)
     except OSError as error:
@@ -164,7 +166,9 @@ def parse(text: str, is_json: bool) -> Description:
 
 def of_body(body: Any) -> Description:
     """Checks the contents of a file. Raises LimitError with the place of the fault."""
-    version = body.get("machine", VERSION) if isinstance(body, dict) else VERSION
+    version = VERSION
+    if isinstance(body, dict):
+        version = body.get("machine", VERSION)
     if version != VERSION or version is True:
         raise LimitError(
             f"machine: version {shortened(version)} of the form is unknown, this eeio "
@@ -338,10 +342,8 @@ def _script(program: str, commands: Iterable[Command]) -> str:
     for command in known:
         arguments = command.run[1:]
         tests = [f"[ $# -eq {len(arguments)} ]"]
-        tests += [
-            f'[ "${{{number}}}" = {shlex.quote(argument)} ]'
-            for number, argument in enumerate(arguments, start=1)
-        ]
+        for number, argument in enumerate(arguments, start=1):
+            tests.append(f'[ "${{{number}}}" = {shlex.quote(argument)} ]')
         lines += [f"if {' && '.join(tests)}; then", *_answer(command), "fi"]
     lines += [
         f"""printf '%s\\n' "{program}: not in this description: $*" >&2""",
@@ -381,8 +383,10 @@ def _lines_arm(program: str, word: str, commands: Iterable[Command]) -> list[str
             for first in range(1, len(command.run) + 1)
         )
         lines += [
-            f"  {'|'.join(map(shlex.quote, written))})", *(_output_of(command) or ["  :"]), "  ;;",
-        ]  # fmt: skip
+            f"  {'|'.join(map(shlex.quote, written))})",
+            *(_output_of(command) or ["  :"]),
+            "  ;;",
+        ]
     lines += [
         """  *"raw eeio"*) token=${line#raw }; printf 'Given netfn "%s" is invalid.\\n' """
         '"${token% 0}" ;;',

@@ -25,7 +25,10 @@ class Replay:
     @property
     def doctor(self) -> str | None:
         """Output of `eeio doctor --json` on the machine itself, if it was stored."""
-        return next((c.prints for c in self.description.commands if c.run == DOCTOR), None)
+        for c in self.description.commands:
+            if c.run == DOCTOR:
+                return c.prints
+        return None
 
     def named(self, text: str) -> str:
         """A text with the machine's own paths for those that they have here."""

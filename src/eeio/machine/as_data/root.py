@@ -17,9 +17,10 @@ def which(name: str, root: Path = HERE) -> str | None:
     """Where a program is, None where it is not."""
     if root == HERE:
         return shutil.which(name)
-    return next(
-        (f"/{folder}/{name}" for folder in FOLDERS if (root / folder / name).exists()), None
-    )
+    for folder in FOLDERS:
+        if (root / folder / name).exists():
+            return f"/{folder}/{name}"
+    return None
 
 
 def user_id(root: Path = HERE) -> int:

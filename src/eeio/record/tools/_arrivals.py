@@ -17,8 +17,8 @@ class Arrivals:
         self._offsets = [offset for offset, _ in stamps]
         # The earliest time at which so much, or more, had come.
         self._times_s = [time_s for _, time_s in stamps]
-        for place in range(len(stamps) - 2, -1, -1):
-            self._times_s[place] = min(self._times_s[place], self._times_s[place + 1])
+        for index in range(len(stamps) - 2, -1, -1):
+            self._times_s[index] = min(self._times_s[index], self._times_s[index + 1])
         self._text = text
         self._known = (0, 0)
 
@@ -26,7 +26,9 @@ class Arrivals:
         """Seconds from the start of the invocation until all before the character `text[index]` had
         arrived; None when the runner took no stamp that late."""
         place = bisect_left(self._offsets, self._byte(index))
-        return self._times_s[place] if place < len(self._times_s) else None
+        if place < len(self._times_s):
+            return self._times_s[place]
+        return None
 
     def _byte(self, index: int) -> int:
         """The byte at which a character begins, counted on from the last request."""

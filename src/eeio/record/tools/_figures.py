@@ -38,10 +38,23 @@ MOST = 1e15
 
 # Bytes of a word behind a number; single letters are binary, as in all that eeio takes.
 SIZES = {
-    "": 1, "B": 1, "bytes": 1, "kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
-    "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40,
-    "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40,
-}  # fmt: skip
+    "": 1,
+    "B": 1,
+    "bytes": 1,
+    "kB": 10**3,
+    "KB": 10**3,
+    "MB": 10**6,
+    "GB": 10**9,
+    "TB": 10**12,
+    "KiB": 1 << 10,
+    "MiB": 1 << 20,
+    "GiB": 1 << 30,
+    "TiB": 1 << 40,
+    "k": 1 << 10,
+    "m": 1 << 20,
+    "g": 1 << 30,
+    "t": 1 << 40,
+}
 BANDWIDTHS = {f"{name}/s": size for name, size in SIZES.items() if name.endswith("B")}
 TIMES = {"s": 1.0, "ms": 1e-3, "us": 1e-6}
 RATES = ("IOPS", "operations/s", "transactions/s", "files/s")
@@ -92,7 +105,8 @@ def once(pattern: str, text: str, what: str) -> str:
             raise FiguresError(
                 f"{what}: a line of {len(line)} characters: {LINE_CHARACTERS} at most"
             )
-        values += [match[1] for match in tried.finditer(line)]
+        for match in tried.finditer(line):
+            values.append(match[1])
     if len(values) != 1 or not values[0]:
         raise FiguresError(
             f"{what} {pattern!r} matches {len(values)} times in the output instead of once"
@@ -124,7 +138,9 @@ def lines(
     definition: Mapping[str, Any], reported: Mapping[str, Any], duration_s: float
 ) -> Iterator[str]:
     """As PTS finds them: one line of one figure."""
-    unit = definition["figure"]["unit"] if definition["figure"] else None
+    unit = None
+    if definition["figure"]:
+        unit = definition["figure"]["unit"]
     bandwidth = f"EEIO {definition['operation']} bandwidth"
     if unit in BANDWIDTHS:
         yield f"{bandwidth}: {reported['figure'] * BANDWIDTHS[unit] / 1e6:.6f} MB/s"

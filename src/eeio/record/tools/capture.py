@@ -150,7 +150,9 @@ class StoredCapture:
 def _capture(directory: Path, body: object) -> Capture:
     stored = typed.read(StoredCapture, body)
     known = {item.name: getattr(stored, item.name) for item in fields(stored)}
-    return Capture(directory, **{**known, "stamps": tuple(Stamp(*one) for one in stored.stamps)})
+    return Capture(
+        directory, **{**known, "stamps": tuple(Stamp(*stamp) for stamp in stored.stamps)}
+    )
 
 
 @contextmanager
@@ -230,7 +232,10 @@ class PhaseResult:
     ) -> Phase:
         """The phase of a run record, with its energy; `validity` replaces `invalid`."""
         own = ("metrics", "invalid")
-        alike = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in own}
+        alike = {}
+        for f in fields(self):
+            if f.name not in own:
+                alike[f.name] = getattr(self, f.name)
         return Phase(
             **alike,
             metrics=dict(self.metrics),

@@ -56,7 +56,10 @@ def _reported(capture: Capture, definition: Mapping[str, Any]) -> Mapping[str, A
             f"{capture.directory / stream}.txt: the program's output exceeds the limit: {count} "
             "bytes were not stored. Let it print less"
         )
-    factors = [f"{k}={v}" for k, v in capture.factors.items() if k in definition["factors"]]
+    factors = []
+    for k, v in capture.factors.items():
+        if k in definition["factors"]:
+            factors.append(f"{k}={v}")
     command = [sys.executable, "-I", "-S", str(Path(_figures.__file__)), str(capture.directory)]
     try:
         done = subprocess.run(
@@ -83,8 +86,12 @@ def _phase(
 ) -> PhaseResult:
     start_s, end_s, source = _window(capture)
     figure, moved = definition["figure"], reported["bytes"]
-    unit = None if figure is None else figure["unit"]
-    bandwidth = moved / (end_s - start_s) if moved and end_s > start_s else None
+    unit = None
+    if figure is not None:
+        unit = figure["unit"]
+    bandwidth = None
+    if moved and end_s > start_s:
+        bandwidth = moved / (end_s - start_s)
     metrics: dict[str, float] = {}
     invalid: list[str] = []
     if unit in _figures.BANDWIDTHS:
@@ -122,7 +129,9 @@ def _metric(unit: str) -> str:
         raise ValueError(f"unit {unit!r}")
     if unit in _figures.TIMES:
         return "told_s"
-    return "iops" if unit == "IOPS" else "operations_per_s"
+    if unit == "IOPS":
+        return "iops"
+    return "operations_per_s"
 
 
 def _window(capture: Capture) -> tuple[float, float, str]:

@@ -60,7 +60,7 @@ def parse(capture: Capture) -> ToolResult:
                 ContextValue(_text(row, "name"), _number(row, "value"), _text(row, "unit"))
                 for row in body.get("context", ())
             ),
-            notes=tuple(str(note) for note in body.get("notes", ())),
+            notes=tuple(map(str, body.get("notes", ()))),
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ToolOutputError(f"{source}: not a result of a profile: {error!r}") from error
@@ -91,7 +91,7 @@ def _phase(capture: Capture, row: Mapping[str, Any]) -> PhaseResult:
         end_s=end_s if complete else None,
         window_source="the workload's clock" if complete else "none: the workload reports no times",
         metrics={key: _number(row["metrics"], key) for key in row.get("metrics", {})},
-        invalid=tuple(str(reason) for reason in row.get("invalid", ())),
+        invalid=tuple(map(str, row.get("invalid", ()))),
         until_durable=_durable(capture, row, start_s, end_s, bytes_moved),
         durable_reason=_optional_text(row, "durable_reason"),
         includes_flush=_truth(row, "includes_flush"),
@@ -140,22 +140,28 @@ def _stretches(capture: Capture, row: Mapping[str, Any]) -> tuple[Stretch, ...]:
     if len(found) > _MOST_STRETCHES:
         raise ValueError(f"phase {row['name']!r} in {len(found)} stretches")
     began_s = capture.started_monotonic_s
-    return tuple(
-        Stretch(
-            q.FIGURE.checked(start_s, "stretch") - began_s,
-            q.FIGURE.checked(end_s, "stretch") - began_s,
+    stretches = []
+    for start_s, end_s in found:
+        stretches.append(
+            Stretch(
+                q.FIGURE.checked(start_s, "stretch") - began_s,
+                q.FIGURE.checked(end_s, "stretch") - began_s,
+            )
         )
-        for start_s, end_s in found
-    )
+    return tuple(stretches)
 
 
 def _since_start(capture: Capture, row: Mapping[str, Any], which: str) -> float | None:
     stamp_s = _optional(row, f"{which}_monotonic_s")
-    return None if stamp_s is None else stamp_s - capture.started_monotonic_s
+    if stamp_s is None:
+        return None
+    return stamp_s - capture.started_monotonic_s
 
 
 def _optional(row: Mapping[str, Any], key: str) -> float | None:
-    return None if row[key] is None else _number(row, key)
+    if row[key] is None:
+        return None
+    return _number(row, key)
 
 
 def _number(row: Mapping[str, Any], key: str) -> float:
@@ -174,7 +180,9 @@ def _text(row: Mapping[str, Any], key: str) -> str:
 
 
 def _optional_text(row: Mapping[str, Any], key: str) -> str | None:
-    return None if row.get(key) is None else _text(row, key)
+    if row.get(key) is None:
+        return None
+    return _text(row, key)
 
 
 def _truth(row: Mapping[str, Any], key: str) -> bool:

@@ -50,31 +50,40 @@ def answers_table(found: Sequence[Answers]) -> Table | None:
     rows = []
     for one in found:
         for metric, counts in counted(one.questions).items():
-            rows.append((
-                one.campaign, header_and_unit(metric)[0], str(sum(counts.values())),
-                str(counts.get("higher", 0) + counts.get("lower", 0)),
-                str(counts.get("none above", 0)), str(counts.get("open", 0)),
-            ))  # fmt: skip
+            rows.append(
+                (
+                    one.campaign,
+                    header_and_unit(metric)[0],
+                    str(sum(counts.values())),
+                    str(counts.get("higher", 0) + counts.get("lower", 0)),
+                    str(counts.get("none above", 0)),
+                    str(counts.get("open", 0)),
+                )
+            )
     if not rows:
         return None
     limits = {f"{percent(one.rule.indifference)} %" for one in found}
     return Table(
         title="Decided comparisons between experiments",
-        header=("Campaign", "Figure", "Pairs", "Differ", f"None above {', '.join(sorted(limits))}",
-                "Open"),
+        header=(
+            "Campaign",
+            "Figure",
+            "Pairs",
+            "Differ",
+            f"None above {', '.join(sorted(limits))}",
+            "Open",
+        ),
         rows=tuple(rows),
         numeric=frozenset((2, 3, 4, 5)),
         note="\n".join(line for one in found for line in _notes(one)),
-    )  # fmt: skip
+    )
 
 
 def _notes(one: Answers) -> list[str]:
     rule, alpha = one.rule, percent(one.rule.alpha)
-    looks = (
-        f", the {1 + one.extensions} looks of a campaign that was extended sharing 5 %"
-        if one.extensions
-        else ""
-    )
+    looks = ""
+    if one.extensions:
+        looks = f", the {1 + one.extensions} looks of a campaign that was extended sharing 5 %"
     lines = [
         f"{one.campaign}: all pairs of experiments that differ in one factor "
         f"({', '.join(FACTORS)}). At most {alpha} % of equal pairs are reported as different. "
@@ -85,7 +94,8 @@ def _notes(one: Answers) -> list[str]:
     still_open = sorted(
         (q for q in one.questions if q.is_open), key=lambda q: q.change.needed or 10**9
     )
-    lines += [f"open: {_open(question)}" for question in still_open[:_OPEN_SHOWN]]
+    for question in still_open[:_OPEN_SHOWN]:
+        lines.append(f"open: {_open(question)}")
     if len(still_open) > _OPEN_SHOWN:
         lines.append(f"and {len(still_open) - _OPEN_SHOWN} more open ones, in JSON")
     if still_open:
@@ -97,7 +107,9 @@ def _notes(one: Answers) -> list[str]:
 
 def _open(question: Question) -> str:
     change = question.change
-    change_text = "" if change.percent is None else f" {change.percent:+.1f} %"
+    change_text = ""
+    if change.percent is not None:
+        change_text = f" {change.percent:+.1f} %"
     needed = (
         f"about {number(change.needed)} repetitions of each decide half of such cases"
         if change.needed

@@ -54,24 +54,29 @@ class Report:
 
     def verified(self, meters: Iterable[str]) -> list[str]:
         """What these meters were verified on, by their names in readings."""
-        specs = [spec for c in self.campaigns for spec in c.design.options.meters]
+        specs: list[str] = []
+        for c in self.campaigns:
+            specs.extend(c.design.options.meters)
         return verification_notes(meters, specs, self.verification)
 
     @property
     def warnings(self) -> list[str]:
         """Warnings that come before any number."""
-        found = []
+        warnings = []
         for campaign in self.campaigns:
             messages = (*warnings_of(campaign), *campaign.shortcomings)
             messages += tuple(idle_above_busy(campaign, self.rows))
-            found += [f"{campaign.name}: {message}" for message in messages]
-        return found
+            for message in messages:
+                warnings.append(f"{campaign.name}: {message}")
+        return warnings
 
     @property
     def next_command(self) -> str | None:
         """The command that shows differences between several campaigns; None for one."""
         names = " ".join(campaign.name for campaign in self.campaigns)
-        return f"eeio compare {names}" if len(self.campaigns) > 1 else None
+        if len(self.campaigns) > 1:
+            return f"eeio compare {names}"
+        return None
 
 
 def idle_above_busy(campaign: Campaign, rows: Sequence[Row]) -> list[str]:
@@ -81,15 +86,16 @@ def idle_above_busy(campaign: Campaign, rows: Sequence[Row]) -> list[str]:
     for idle in campaign.idle:
         if not idle.valid or not idle.power_w or idle.kind == "modelled":
             continue
-        relative = (idle.uncertainty_j or 0.0) / idle.energy_j if idle.energy_j else 0.0
+        relative = 0.0
+        if idle.energy_j:
+            relative = (idle.uncertainty_j or 0.0) / idle.energy_j
         least_w = idle.power_w * (1.0 - relative)
-        powers_w = [
-            figures["power_w"].median
-            for row in rows
-            if row.campaign == campaign.name
-            for figures in row.domains
-            if figures.key == idle.key and figures["power_w"] is not None
-        ]
+        powers_w = []
+        for row in rows:
+            if row.campaign == campaign.name:
+                for figures in row.domains:
+                    if figures.key == idle.key and figures["power_w"] is not None:
+                        powers_w.append(figures["power_w"].median)
         below = [power_w for power_w in powers_w if power_w < least_w]
         if below:
             found.append(
@@ -215,7 +221,7 @@ def _adaptive(report: Report) -> list[dict[str, Any]]:
     from eeio.report.campaign.answers import to_json as answered
 
     times_of = {campaign.name: times(campaign) for campaign in report.campaigns}
-    return [answered(one, times_of[one.campaign]) for one in report.answers]
+    return [answered(answer, times_of[answer.campaign]) for answer in report.answers]
 
 
 def of_levels(report: Report, levels: Sequence[str]) -> Report:
@@ -234,9 +240,9 @@ def sorted_by(report: Report, name: str) -> Report:
     metric = named(name)
 
     def key(row: Row) -> tuple[bool, float]:
-        found = row.figure(metric, row.measured)
-        if found is None:
+        figure = row.figure(metric, row.measured)
+        if figure is None:
             return True, 0.0
-        return False, -found.median if metric.better == "more" else found.median
+        return False, -figure.median if metric.better == "more" else figure.median
 
     return replace(report, rows=tuple(sorted(report.rows, key=key)))

@@ -41,14 +41,18 @@ def shown(columns: Sequence[TableColumn], cells: Cells) -> tuple[TableColumn, ..
 
 def plain(value: float | None, unit: float = 1.0) -> str:
     """A number in a unit; NONE if there is none."""
-    return NONE if value is None else number(value / unit)
+    if value is None:
+        return NONE
+    return number(value / unit)
 
 
 def signed(value: float | None) -> str:
     """`+1.5`, `-1.5`, `0`."""
     if value is None:
         return NONE
-    return f"+{number(value)}" if value > 0 else number(value)
+    if value > 0:
+        return f"+{number(value)}"
+    return number(value)
 
 
 def spread(figures: Quartiles | None, unit: float = 1.0) -> str:
@@ -57,7 +61,9 @@ def spread(figures: Quartiles | None, unit: float = 1.0) -> str:
     if figures is None:
         return NONE
     median, low, high = (number(v / unit) for v in (figures.median, figures.q1, figures.q3))
-    return median if low == high else f"{median} [{low} - {high}]"
+    if low == high:
+        return median
+    return f"{median} [{low} - {high}]"
 
 
 def middle(figures: Quartiles | None, unit: float = 1.0) -> str:
@@ -66,7 +72,9 @@ def middle(figures: Quartiles | None, unit: float = 1.0) -> str:
 
 def limit(figures: Quartiles | None) -> str:
     """The uncertainty of a reading: `±1.2 %`."""
-    return NONE if figures is None else f"±{percent(figures.median)} %"
+    if figures is None:
+        return NONE
+    return f"±{percent(figures.median)} %"
 
 
 def domain_cell(figures: DomainFigures) -> str:
@@ -78,21 +86,30 @@ def flush_cell(row: Row) -> str:
     if row.flush is None:
         return NONE
     apart = row.durable is False and row.flush != "unknown"
-    return f"{row.flush}, not durable" if apart else row.flush
+    if apart:
+        return f"{row.flush}, not durable"
+    return row.flush
 
 
 def load_cell(row: Row, _: DomainFigures | None = None) -> str:
     """The offered load of a step of a load curve, as a share of the measured maximum."""
-    load = None if row.experiment is None else dict(row.experiment.arguments).get("load")
-    return NONE if load is None else f"{load} %"
+    load = None
+    if row.experiment is not None:
+        load = dict(row.experiment.arguments).get("load")
+    if load is None:
+        return NONE
+    return f"{load} %"
 
 
 def _marked(figures: DomainFigures | None, text: str, of_storage: bool = False) -> str:
     """A cell of a power domain, marked if the power is not measured, or excludes the drives."""
     if figures is None or text == NONE:
         return NONE
-    text = f"{text} ({WITHOUT_DRIVES})" if of_storage and figures.leaves_drives_out else text
-    return f"{text} ({DEMO})" if figures.energy_kind == DEMO else text
+    if of_storage and figures.leaves_drives_out:
+        text = f"{text} ({WITHOUT_DRIVES})"
+    if figures.energy_kind == DEMO:
+        return f"{text} ({DEMO})"
+    return text
 
 
 def _columns(metric: Metric, show_spread: bool | None = None) -> list[TableColumn]:
@@ -101,13 +118,21 @@ def _columns(metric: Metric, show_spread: bool | None = None) -> list[TableColum
     def column(header: str, word: str, text: Callable[[Quartiles | None], str]) -> TableColumn:
         def cell(row: Row, figures: DomainFigures | None) -> str:
             found = text(row.figure(metric, figures))
-            return _marked(figures, found, metric.of_storage) if metric.of_domain else found
+            if metric.of_domain:
+                return _marked(figures, found, metric.of_storage)
+            return found
 
         return TableColumn(header, cell, needed=metric.needed, word=word)
 
-    with_spread = metric.spread if show_spread is None else show_spread
-    shape = spread if with_spread else middle
-    text = limit if metric.is_share else partial(shape, unit=metric.unit)
+    with_spread = show_spread
+    if show_spread is None:
+        with_spread = metric.spread
+    shape = middle
+    if with_spread:
+        shape = spread
+    text = limit
+    if not metric.is_share:
+        text = partial(shape, unit=metric.unit)
     return [
         column(metric.header, metric.name.lower(), text),
         *(column(name, name.lower(), partial(middle, unit=unit)) for name, unit in metric.units),

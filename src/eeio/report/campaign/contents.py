@@ -16,17 +16,43 @@ from eeio.report.table_and_plot import Plot, Table
 from eeio.studies import Chapter
 
 _FACTORS = (
-    "campaign", "preset", "level", "tool", "operation", "spatiality", "request_size_bytes",
-    "cache_buffer", "cache_disk", "phase", "target", "api", "processes", "n", "invalid_runs",
-    "power_domain", "meter", "energy_kind", "includes", "leaves_out", "leaves_drives_out",
+    "campaign",
+    "preset",
+    "level",
+    "tool",
+    "operation",
+    "spatiality",
+    "request_size_bytes",
+    "cache_buffer",
+    "cache_disk",
+    "phase",
+    "target",
+    "api",
+    "processes",
+    "n",
+    "invalid_runs",
+    "power_domain",
+    "meter",
+    "energy_kind",
+    "includes",
+    "leaves_out",
+    "leaves_drives_out",
     "doubts",
-)  # fmt: skip
+)
 _PARTS = ("median", "q1", "q3")
 # Columns added in version 2 come after the earlier ones.
 _TEXT_COLUMNS = (
-    "flush", "durable", "ranked", "ranked_reason", "spatiality_seen", "spatiality_seen_by", "drive",
-    "bytes_of", "experiment_id", "details",
-)  # fmt: skip
+    "flush",
+    "durable",
+    "ranked",
+    "ranked_reason",
+    "spatiality_seen",
+    "spatiality_seen_by",
+    "drive",
+    "bytes_of",
+    "experiment_id",
+    "details",
+)
 
 
 _TERMS = "domain, window, uncertainty, durable: docs/reference/glossary.md"
@@ -48,8 +74,10 @@ def document(report: Report, page: Callable[[], str] | None = None) -> Document:
 
 def contents(report: Report) -> list[Table]:
     """The tables of studies first, then the four levels and the rest, then the papers' figures."""
-    of_studies = [table for one in report.chapters for table in one.tables]
-    of_papers = [table for one in report.chapters for table in _paper_tables(report, one)]
+    of_studies: list[Table] = []
+    for chapter in report.chapters:
+        of_studies.extend(chapter.tables)
+    of_papers = [table for chapter in report.chapters for table in _paper_tables(report, chapter)]
     return [*of_studies, *tables(report), *of_papers]
 
 
@@ -57,8 +85,11 @@ def drawings(report: Report) -> list[Plot]:
     """Those that there is something to draw for; those of studies last. Needs matplotlib."""
     from eeio.report.figures import plots
 
-    found = [plot for plot in (plots.bandwidth(report), plots.efficiency(report)) if plot]
-    return [*found, *(plot for one in report.chapters for plot in chapter_plots(report, one))]
+    found = list(filter(None, (plots.bandwidth(report), plots.efficiency(report))))
+    return [
+        *found,
+        *(plot for chapter in report.chapters for plot in chapter_plots(report, chapter)),
+    ]
 
 
 def chapter_tables(report: Report, chapter: Chapter) -> list[Table]:
@@ -94,27 +125,34 @@ def records(report: Report) -> list[dict[str, Any]]:
 def _columns(first: bool) -> list[str]:
     """Those of the metrics of version 1, or of the others; estimates behind them."""
     metrics = [one for one in METRICS if one.in_rows and one.level == first]
-    return [
-        f"{prefix}{one.key}_{part}"
-        for prefix in ("", "ESTIMATE_")
-        for one in metrics
-        if one.of_domain or not prefix
-        for part in _PARTS
-    ]
+    columns = []
+    for prefix in ("", "ESTIMATE_"):
+        for metric in metrics:
+            if metric.of_domain or not prefix:
+                for part in _PARTS:
+                    columns.append(f"{prefix}{metric.key}_{part}")
+    return columns
 
 
 def _line(row: Row, figures: DomainFigures | None) -> dict[str, Any]:
     body = row.to_json()
-    cells = {key: body[key] for key in (*_FACTORS, *_TEXT_COLUMNS) if key in body}
+    cells = {}
+    for key in (*_FACTORS, *_TEXT_COLUMNS):
+        if key in body:
+            cells[key] = body[key]
     cells["details"] = " ".join(body["details"])
     cells |= {f"cache_{layer}": state for layer, state in body["cache"].items()}
     cells |= _of_domain(figures)
     estimated = figures is not None and figures.energy_kind == "modelled"
     for metric in METRICS:
-        prefix = "ESTIMATE_" if estimated and metric.of_domain else ""
+        prefix = ""
+        if estimated and metric.of_domain:
+            prefix = "ESTIMATE_"
         if metric.in_rows:
             cells |= _parts(prefix + metric.key, row.figure(metric, figures))
-    lacking = figures.lacks(row.n) if figures is not None and figures["power_w"] else None
+    lacking = None
+    if figures is not None and figures["power_w"]:
+        lacking = figures.lacks(row.n)
     cells["reason"] = "; ".join(filter(None, (body["reason"], lacking))) or None
     return cells
 

@@ -30,13 +30,15 @@ def _program() -> str:
     """How the user can start eeio again."""
     started = Path(sys.argv[0])
     known = shutil.which("eeio") is not None or started.name != "eeio"
-    return "eeio" if known else os.path.relpath(started)
+    if known:
+        return "eeio"
+    return os.path.relpath(started)
 
 
 def summary(report: Report, page: Path | None) -> list[str]:
     """The summary of one campaign; `page` is the file of its page (None: it was not written)."""
     (campaign,) = report.campaigns
-    rows = [row for row in report.rows if _has_figures(row)]
+    rows = list(filter(_has_figures, report.rows))
     head = (f"{campaign.name}: {_runs(campaign)}", *_precision(campaign), stamp_of([campaign]))
     first = [
         "; ".join(filter(None, head)),
@@ -53,9 +55,12 @@ def summary(report: Report, page: Path | None) -> list[str]:
     if sum(map(len, levels)) > room:
         levels = [lines[:1] for lines in levels]
     # A label and a reason may take two lines of a terminal; a path is never cut.
-    figures = [_cut(shown(line), 2 * MOST_COLUMNS) for lines in levels for line in lines]
+    figures = []
+    for lines in levels:
+        for line in lines:
+            figures.append(_cut(shown(line), 2 * MOST_COLUMNS))
     reasons = [_cut(shown(line), 2 * MOST_COLUMNS) for line in missing]
-    return [*(shown(line) for line in first), *figures, *reasons, *end]
+    return [*map(shown, first), *figures, *reasons, *end]
 
 
 def _has_figures(row: Row) -> bool:
@@ -65,7 +70,9 @@ def _has_figures(row: Row) -> bool:
 def _runs(campaign: Campaign) -> str:
     invalid = sum(not run.valid for run in campaign.runs)
     text = f"{campaign.stored_runs} of {campaign.planned_runs} runs done"
-    return f"{text}, {invalid} of them failed or invalid" if invalid else f"{text}, all valid"
+    if invalid:
+        return f"{text}, {invalid} of them failed or invalid"
+    return f"{text}, all valid"
 
 
 def _level(level: str, every: Sequence[Row]) -> Iterable[str]:
@@ -88,13 +95,13 @@ def _level(level: str, every: Sequence[Row]) -> Iterable[str]:
 
 def _power(rows: Sequence[Row]) -> Iterable[str]:
     """The power domains of J/GB."""
-    found = dict.fromkeys(
+    domains = dict.fromkeys(
         f"{best.power_domain} (meter {best.meter}, {best.energy_kind})"
         for row in rows
         if (best := row.measured) is not None
     )
-    if found:
-        yield f"J/GB: energy of the {', '.join(found)} per 10^9 bytes"
+    if domains:
+        yield f"J/GB: energy of the {', '.join(domains)} per 10^9 bytes"
 
 
 def _cost(row: Row) -> float:
@@ -104,13 +111,17 @@ def _cost(row: Row) -> float:
 def _slowness(row: Row) -> tuple[float, float]:
     """By bandwidth; by time where there is none."""
     lasted = row["duration_s"]
-    speed = row["bandwidth_bytes_per_s"].median if row["bandwidth_bytes_per_s"] else 0.0
+    speed = 0.0
+    if row["bandwidth_bytes_per_s"]:
+        speed = row["bandwidth_bytes_per_s"].median
     return -speed, lasted.median if lasted else 0.0
 
 
 def _j_per_gb(row: Row) -> float | None:
     cost = row["energy_j_per_gb"]
-    return None if cost is None else cost.median
+    if cost is None:
+        return None
+    return cost.median
 
 
 def _figures(row: Row) -> str:
@@ -118,14 +129,20 @@ def _figures(row: Row) -> str:
     bandwidth, energy_j = row["bandwidth_bytes_per_s"], row["energy_j"]
     if bandwidth is not None:
         text = f"{number(bandwidth.median / _MB):>6} MB/s"
-        energy = None if joules is None else f"{number(joules):>7} J/GB"
+        energy = None
+        if joules is not None:
+            energy = f"{number(joules):>7} J/GB"
     else:
         text = f"{number(lasted.median) if lasted else '-':>6} s   "
-        energy = None if energy_j is None else f"{number(energy_j.median):>7} J"
+        energy = None
+        if energy_j is not None:
+            energy = f"{number(energy_j.median):>7} J"
     if best is None or energy is None:
         return text
     limit = best["uncertainty_relative"]
-    known = f" ±{percent(limit.median)} %" if limit is not None else ""
+    known = ""
+    if limit is not None:
+        known = f" ±{percent(limit.median)} %"
     return f"{text}{energy}{known}{' DEMO' if best.energy_kind == DEMO else ''}"
 
 
@@ -134,9 +151,12 @@ def _missing(report: Report) -> Iterable[str]:
     requested = [row for row in report.rows if row.experiment is not None]
     rows = list(filter(_has_figures, requested))
     reasons: dict[str, list[str | None]] = {
-        "left out": [], "failed or invalid": [], "without energy": [], "with remarks": [],
+        "left out": [],
+        "failed or invalid": [],
+        "without energy": [],
+        "with remarks": [],
         "not ranked": [],
-    }  # fmt: skip
+    }
     for row in requested:
         for shortcoming, reason in _shortcomings(row):
             reasons[shortcoming].append(reason)
@@ -148,8 +168,8 @@ def _missing(report: Report) -> Iterable[str]:
 def _shortcomings(row: Row) -> Iterator[tuple[str, str | None]]:
     """What a row lacks, and why."""
     if not _has_figures(row):
-        why = next(iter(row.invalid_reasons), row.why("bandwidth_bytes_per_s"))
-        yield "failed or invalid" if row.invalid_runs else "left out", why
+        reason = next(iter(row.invalid_reasons), row.why("bandwidth_bytes_per_s"))
+        yield "failed or invalid" if row.invalid_runs else "left out", reason
         return
     if row.remarks:
         yield "with remarks", next(iter(row.remarks.values()))
@@ -165,7 +185,9 @@ def _because(text: str, reasons: Sequence[str | None], rows: Sequence[Row]) -> I
         return
     counts = Counter(reason or "not known" for reason in reasons)
     reason, _ = counts.most_common(1)[0]
-    others = f" (and {len(counts) - 1} more reasons)" if len(counts) > 1 else ""
+    others = ""
+    if len(counts) > 1:
+        others = f" (and {len(counts) - 1} more reasons)"
     counted = f"{text}: {len(reasons)} of {len(rows)} rows"
     yield f"{counted}: {reason.removeprefix('not measured: ')}{others}"
 
@@ -174,7 +196,7 @@ def _precision(campaign: Campaign) -> Iterable[str]:
     """How many experiments of an adaptive campaign are as precise as requested."""
     rule = campaign.design.protocol.adaptive
     if rule is not None:
-        precise = sum(why.startswith(PRECISE) for why in campaign.design.stopped.values())
+        precise = sum(reason.startswith(PRECISE) for reason in campaign.design.stopped.values())
         yield (
             f"precision: {precise} of {len(campaign.design.experiments)} experiments known to "
             f"±{percent(rule.precision)} %"
@@ -182,4 +204,6 @@ def _precision(campaign: Campaign) -> Iterable[str]:
 
 
 def _cut(line: str, most: int) -> str:
-    return line if len(line) <= most else line[: most - 1] + "…"
+    if len(line) <= most:
+        return line
+    return line[: most - 1] + "…"

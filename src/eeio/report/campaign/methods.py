@@ -33,41 +33,48 @@ def _of_campaign(report: Report, campaign: Campaign) -> list[str]:
         return _of_imported(report, campaign)
     design = campaign.design
     protocol, options = design.protocol, design.options
-    found = warnings_of(campaign)
-    version = f" {design.eeio_version}" if design.eeio_version else ""
+    warnings = warnings_of(campaign)
+    version = ""
+    if design.eeio_version:
+        version = f" {design.eeio_version}"
     suite = design.suite_title or design.suite
-    found.append(
+    warnings.append(
         f"Campaign {campaign.name}: the suite {suite} with the preset {options.preset} of "
         f"eeio{version}, on {_machine(campaign.machine)}."
     )
     experiments = [p for p in design.experiments if p.experiment.level != "context"]
     rule = protocol.adaptive
-    order = "one random order" if rule is None else "rounds, each in a separate random order"
-    found.append(
+    order = "rounds, each in a separate random order"
+    if rule is None:
+        order = "one random order"
+    warnings.append(
         f"{_counted(len(experiments), 'experiment')} of the I/O stack, "
         f"{_repetitions(campaign.runs, protocol.repetitions, rule is None)}, in {order} (seed "
         f"{options.seed})."
     )
-    found += _pauses(campaign)
+    warnings += _pauses(campaign)
     if protocol.work_bytes is not None:
-        found.append(f"Each run moved {format_size(protocol.work_bytes)}.")
+        warnings.append(f"Each run moved {format_size(protocol.work_bytes)}.")
     if protocol.min_phase_s is not None:
-        found.append(
+        warnings.append(
             f"A pilot sized the work so that each phase lasts {protocol.min_phase_s:g} s or more."
         )
-    found += _caches(campaign)
-    found += _power(report, campaign)
-    found += _validity(campaign)
+    warnings += _caches(campaign)
+    warnings += _power(report, campaign)
+    warnings += _validity(campaign)
     if options.sysfs_root != "/":
-        found.append(f"Frequencies were set in {options.sysfs_root}, not in this machine.")
-    found += [f"{remark.rstrip('.')}." for remark in design.remarks]
-    return found
+        warnings.append(f"Frequencies were set in {options.sysfs_root}, not in this machine.")
+    for remark in design.remarks:
+        warnings.append(f"{remark.rstrip('.')}.")
+    return warnings
 
 
 def _of_imported(report: Report, campaign: Campaign) -> list[str]:
     """Only what the files report: neither the order nor the settings of the machine."""
     design = campaign.design
-    version = f" {design.eeio_version}" if design.eeio_version else ""
+    version = ""
+    if design.eeio_version:
+        version = f" {design.eeio_version}"
     found = [
         *warnings_of(campaign),
         f"Campaign {campaign.name}: {design.suite_title}, imported by eeio{version}.",
@@ -89,11 +96,15 @@ def _pauses(campaign: Campaign) -> list[str]:
     rule, settle_s = protocol.adaptive, protocol.settle_s
     if rule is None:
         rested = f"Before each run the machine rested for {settle_s:g} s."
-        return [rested] if settle_s else []
+        if settle_s:
+            return [rested]
+        return []
     has_idle = any(reading.kind != "modelled" for reading in campaign.idle)
     rounds = _rounds(protocol.repetitions, rule, None if has_idle else settle_s)
     drift = drift_taken_out(campaign)
-    return [rounds, drift] if drift else [rounds]
+    if drift:
+        return [rounds, drift]
+    return [rounds]
 
 
 def _size(device_bytes: int | None) -> str:
@@ -105,7 +116,9 @@ def _size(device_bytes: int | None) -> str:
 
 def _tool(tool: Tool) -> str:
     named = tool.version.startswith(tool.name)
-    return tool.version if named else f"{tool.name} {tool.version}"
+    if named:
+        return tool.version
+    return f"{tool.name} {tool.version}"
 
 
 def _machine(machine: Machine) -> str:
@@ -122,11 +135,15 @@ def _machine(machine: Machine) -> str:
     if drive:
         parts.append(f"drive {drive.strip()}{_size(machine.device_size_bytes)}")
     if machine.filesystem:
-        options = f" ({machine.mount_options})" if machine.mount_options else ""
+        options = ""
+        if machine.mount_options:
+            options = f" ({machine.mount_options})"
         parts.append(f"file system {machine.filesystem}{options}")
     parts += map(_tool, machine.tools)
     known = "; ".join(part for part in parts if part)
-    return f"{machine.hostname} ({known})" if known else machine.hostname
+    if known:
+        return f"{machine.hostname} ({known})"
+    return machine.hostname
 
 
 def _repetitions(runs: Sequence[Run], planned: int, is_fixed: bool = True) -> str:
@@ -135,7 +152,9 @@ def _repetitions(runs: Sequence[Run], planned: int, is_fixed: bool = True) -> st
         return f"of which none was run ({planned} repetitions were planned)"
     least, most = min(counts.values()), max(counts.values())
     if least == most:
-        text = f"each repeated {least} times" if least > 1 else "each run once"
+        text = "each run once"
+        if least > 1:
+            text = f"each repeated {least} times"
     else:
         text = f"repeated {least} to {most} times"
     if least == planned == most or (least >= planned and not is_fixed):
@@ -165,11 +184,10 @@ def _page_cache(runs: Sequence[Run]) -> list[str]:
     dropped = Counter(run.cache_dropped for run in runs)
     if set(dropped) == {None}:
         return ["Whether the page cache was dropped before runs is not recorded."]
-    parts = [
-        label if len(dropped) == 1 else f"{label} ({count} of {len(runs)} runs)"
-        for label, count in dropped.items()
-        if label is not None
-    ]
+    parts = []
+    for label, count in dropped.items():
+        if label is not None:
+            parts.append(label if len(dropped) == 1 else f"{label} ({count} of {len(runs)} runs)")
     return [f"Page cache before each run: {'; '.join(parts)}."]
 
 
@@ -178,7 +196,9 @@ def _caches(campaign: Campaign) -> list[str]:
     found = _page_cache(runs)
     setting = campaign.design.options.disk_cache
     cache = campaign.machine.device_write_cache
-    state = f" ({cache})" if cache else ""
+    state = ""
+    if cache:
+        state = f" ({cache})"
     found.append(
         f"The drive's write cache was left as it was found{state}."
         if setting == "leave"
@@ -203,7 +223,9 @@ def _power(report: Report, campaign: Campaign) -> list[str]:
                 key = reading.meter, reading.domain, reading.kind
                 readings.setdefault(key, []).append(reading)
     if not readings:
-        reason = f" ({campaign.idle_reason})" if campaign.idle_reason else ""
+        reason = ""
+        if campaign.idle_reason:
+            reason = f" ({campaign.idle_reason})"
         if is_imported(campaign):
             return ["The files contain no power."]
         return [f"Power was not measured{reason}."]
@@ -217,15 +239,21 @@ def _power(report: Report, campaign: Campaign) -> list[str]:
 def _idle(campaign: Campaign) -> list[str]:
     if not campaign.idle:
         reason = campaign.idle_reason
-        return [f"Idle power was not measured: {reason}."] if reason else []
-    powers = [
-        f"{reading.domain} {number(reading.power_w)} W ({reading.meter}{_kind(reading.kind)})"
-        for reading in campaign.idle
-        if reading.power_w is not None
-    ]
+        if reason:
+            return [f"Idle power was not measured: {reason}."]
+        return []
+    powers = []
+    for reading in campaign.idle:
+        if reading.power_w is not None:
+            meter = f"{reading.meter}{_kind(reading.kind)}"
+            powers.append(f"{reading.domain} {number(reading.power_w)} W ({meter})")
     length_s = campaign.design.protocol.idle_s
-    lasted = f" of {length_s:g} s" if length_s else ""
-    return [f"Idle baseline{lasted} before the runs: {', '.join(powers)}."] if powers else []
+    lasted = ""
+    if length_s:
+        lasted = f" of {length_s:g} s"
+    if powers:
+        return [f"Idle baseline{lasted} before the runs: {', '.join(powers)}."]
+    return []
 
 
 def _meter(meter: str, domain: str, kind: str, readings: Sequence[EnergyReading]) -> str:

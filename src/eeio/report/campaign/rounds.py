@@ -19,26 +19,25 @@ _WIDEST_PERCENT = 100.0
 
 def rounds_table(campaigns: Sequence[Campaign]) -> Table | None:
     """A row an adaptive campaign; None where there is none."""
-    adaptive = [one for one in campaigns if one.design.protocol.adaptive is not None]
+    adaptive = [campaign for campaign in campaigns if campaign.design.protocol.adaptive is not None]
     if not adaptive:
         return None
     return Table(
         title="How often experiments were repeated",
         header=("Campaign", "Runs", "Precise enough", "Most repetitions", "Other", "Open", "Drift"),
-        rows=tuple(_row(one) for one in adaptive),
+        rows=tuple(map(_row, adaptive)),
         numeric=frozenset((1, 2, 3, 4, 5)),
-        note="\n".join(_rule(one) for one in adaptive),
+        note="\n".join(map(_rule, adaptive)),
     )
 
 
 def _row(campaign: Campaign) -> tuple[str, ...]:
     design = campaign.design
     why = Counter(
-        next((kind for kind in (PRECISE, MOST) if reason.startswith(kind)), "")
-        for reason in design.stopped.values()
+        next(filter(reason.startswith, (PRECISE, MOST)), "") for reason in design.stopped.values()
     )
     still_open = len(design.experiments) - len(design.stopped)
-    drift = "; ".join(_drift(trend) for trend in trends(campaign))
+    drift = "; ".join(map(_drift, trends(campaign)))
     return (
         campaign.name,
         str(len(campaign.runs)),
@@ -49,7 +48,9 @@ def _row(campaign: Campaign) -> tuple[str, ...]:
 
 
 def _drift(trend: Trend) -> str:
-    what = "power" if trend.metric.startswith("power") else "bandwidth"
+    what = "bandwidth"
+    if trend.metric.startswith("power"):
+        what = "power"
     low, high = (100 * edge for edge in trend.interval)
     if high - low > _WIDEST_PERCENT:
         return f"{trend.label}: {what}: {number(trend.hours)} h are too short"
@@ -79,7 +80,7 @@ def times(campaign: Campaign) -> dict[str, float | None]:
     `fixed_s` is None if that is not known."""
     protocol = campaign.design.protocol
     rule = protocol.adaptive
-    planned = {one.experiment.id: one for one in campaign.design.experiments}
+    planned = {experiment.experiment.id: experiment for experiment in campaign.design.experiments}
     took: dict[str, list[float]] = {}
     complete: dict[str, list[float]] = {}
     for run in campaign.runs:
@@ -88,7 +89,9 @@ def times(campaign: Campaign) -> dict[str, float | None]:
         took.setdefault(run.experiment.id, []).append(work_s + (run.settled_after_s or 0.0))
         if run.valid:
             longer_s = _seconds(of.cut_from) - _seconds(of.factors.get("runtime_s"))
-            cut_s = longer_s if of.is_cut else 0.0
+            cut_s = 0.0
+            if of.is_cut:
+                cut_s = longer_s
             complete.setdefault(run.experiment.id, []).append(work_s + cut_s + protocol.settle_s)
     time_s = math.fsum(s for one in took.values() for s in one) + (campaign.design.pilots_s or 0.0)
     if rule is None or rule.fixed_repetitions is None or not complete:
@@ -108,7 +111,9 @@ def _time_saved(campaign: Campaign) -> str:
     if rule is None or time_s is None or not fixed_s:
         return ""
     pilots_s = campaign.design.pilots_s
-    pilots = f", of which pilots {number(pilots_s / 60)} min" if pilots_s else ""
+    pilots = ""
+    if pilots_s:
+        pilots = f", of which pilots {number(pilots_s / 60)} min"
     return (
         f"It took {number(time_s / 60)} min{pilots}; {rule.fixed_repetitions} complete runs of "
         f"each with pauses of {campaign.design.protocol.settle_s:g} s would take "
@@ -119,13 +124,12 @@ def _time_saved(campaign: Campaign) -> str:
 def drift_taken_out(campaign: Campaign) -> str:
     """The correction of the drift, and its size; empty if no power shows any."""
     effects = power_effects(cells_of(campaign), rounds_of(campaign.design))
-    largest = [
-        f"{metric.removeprefix('power_').removesuffix('_w')} {100 * math.expm1(effect):+.2g} % "
-        f"in round {number}"
-        for metric, found in effects.items()
-        if (most := found.largest) is not None
-        for number, effect in (most,)
-    ]
+    largest = []
+    for metric, of_metric in effects.items():
+        if of_metric.largest is not None:
+            number, effect = of_metric.largest
+            domain = metric.removeprefix("power_").removesuffix("_w")
+            largest.append(f"{domain} {100 * math.expm1(effect):+.2g} % in round {number}")
     if not largest:
         return ""
     return (

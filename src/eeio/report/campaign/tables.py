@@ -61,24 +61,35 @@ def tables(report: Report) -> list[Table]:
         from eeio.report.campaign.answers import answers_table
 
         decided = answers_table(report.answers)
-        found += [decided] if decided is not None else []
+        if decided is not None:
+            found.append(decided)
     if report.context:
         found.append(_context_table(report, several))
     problems = _problem_table(report)
     if problems.rows:
         found.append(problems)
-    found += [_machine_table(campaign.name, campaign.machine) for campaign in report.campaigns]
+    for campaign in report.campaigns:
+        found.append(_machine_table(campaign.name, campaign.machine))
     return found
 
 
 _FACTORS = (
-    "Operation", "Spatiality", "Request", "Buffer", "Disk cache", "Flush", "Tool", "Target",
-)  # fmt: skip
+    "Operation",
+    "Spatiality",
+    "Request",
+    "Buffer",
+    "Disk cache",
+    "Flush",
+    "Tool",
+    "Target",
+)
 
 
 def row_label(row: Row) -> str:
     """`fio random read 4 KiB, load 50 %, direct`: a row in one line of text."""
-    load = load_of(dict(row.experiment.arguments)) if row.experiment else None
+    load = None
+    if row.experiment:
+        load = load_of(dict(row.experiment.arguments))
     cache = {"on": "page cache", "off": "direct"}.get(row.cache.buffer or "")
     text = sized(f"{row.tool_label or ''} {row.io_label}", row.request_size_bytes)
     return ", ".join(filter(None, (text, load, cache)))
@@ -104,7 +115,9 @@ def _factor_cells(row: Row, several: bool) -> tuple[str, ...]:
         row.tool_label or _NONE,
         experiment.target if experiment else _NONE,
     )
-    return (row.campaign, *cells) if several else cells
+    if several:
+        return (row.campaign, *cells)
+    return cells
 
 
 def _header(several: bool, *columns: str) -> tuple[str, ...]:
@@ -113,7 +126,7 @@ def _header(several: bool, *columns: str) -> tuple[str, ...]:
 
 def _numeric(first: int, columns: Sequence[TableColumn]) -> frozenset[int]:
     """Which of the columns of a table are numbers; `first` is the place of the first of these."""
-    return frozenset(first + place for place, column in enumerate(columns) if column.numeric)
+    return frozenset(first + index for index, column in enumerate(columns) if column.numeric)
 
 
 def _domain_notes(report: Report, every: Iterable[DomainFigures | None]) -> dict[str, None]:
@@ -139,38 +152,47 @@ def _level_table(report: Report, level: str, several: bool) -> Table:
     cells: list[tuple[Row, DomainFigures | None]] = []
     without = 0
     for row in rows:
-        if row.phase is None and row.n == 0:
+        is_empty = row.phase is None and row.n == 0
+        if is_empty:
             notes.setdefault(row.why("bandwidth_bytes_per_s") or "not measured")
         if row.experiment is None:
             continue
-        if row.phase is None and row.n == 0 and not row.invalid_runs:
+        if is_empty and not row.invalid_runs:
             # A row of dashes adds no information to the note and the table of problems.
             without += 1
             continue
         cells.append((row, row.measured))
         notes |= dict.fromkeys(_row_notes(row, row.experiment))
     notes |= _domain_notes(report, (row.measured for row in rows))
-    if level == "device" and any(map(_is_of_file, rows)):
-        notes.setdefault(
-            "target `file`: no raw device was given, so direct I/O on a prefilled file replaces "
-            "it, through the file system (`--device DEV` measures the device itself)"
-        )
-    if without:
-        counted = "1 experiment" if without == 1 else f"{without} experiments"
-        notes.setdefault(f"{counted} of this level not measured: listed with the reasons below")
+    notes |= dict.fromkeys(_level_notes(level, rows, without))
     columns = chosen((*level_columns(), DOMAIN), cells, report.columns)
+    lines = []
+    for row, best in cells:
+        figures = [column.cell(row, best) for column in columns]
+        lines.append((*_factor_cells(row, several), *figures))
     return _explaining_spread(
         Table(
             title=f"Level: {level}",
             header=_header(several, *(column.header for column in columns)),
-            rows=tuple(
-                (*_factor_cells(row, several), *(column.cell(row, best) for column in columns))
-                for row, best in cells
-            ),
+            rows=tuple(lines),
             numeric=_numeric(len(_FACTORS) + several, columns),
             note="\n".join(notes),
         )
     )
+
+
+def _level_notes(level: str, rows: Iterable[Row], without: int) -> Iterator[str]:
+    """The notes on a level with `without` experiments that were not measured."""
+    if level == "device" and any(map(_is_of_file, rows)):
+        yield (
+            "target `file`: no raw device was given, so direct I/O on a prefilled file replaces "
+            "it, through the file system (`--device DEV` measures the device itself)"
+        )
+    if without:
+        counted = "1 experiment"
+        if without != 1:
+            counted = f"{without} experiments"
+        yield f"{counted} of this level not measured: listed with the reasons below"
 
 
 def _explaining_spread(table: Table) -> Table:
@@ -191,7 +213,9 @@ def _row_notes(row: Row, experiment: Experiment) -> Iterator[str]:
         yield f"{experiment.tool}: MB, MB/s, MB/J and J/GB count {counted}"
     rate, p99 = row["operations_per_s"], row["latency_p99_s"]
     if rate is not None:
-        latency = f", p99 {spread(p99, 1e-3)} ms" if p99 else ""
+        latency = ""
+        if p99:
+            latency = f", p99 {spread(p99, 1e-3)} ms"
         yield f"{row.tool_label}, {row.phase}: {spread(rate)} operations/s{latency}"
     journal = known(row.journal)
     if journal is not None and any(of.median for of in journal.values()):
@@ -201,7 +225,9 @@ def _row_notes(row: Row, experiment: Experiment) -> Iterator[str]:
     yield from _why_incomplete(row, label)
     if row.observed_otherwise:
         at_drive = row.spatiality_seen_by == "drive"
-        where = "reached the drive" if at_drive else "arrived at the target"
+        where = "arrived at the target"
+        if at_drive:
+            where = "reached the drive"
         yield f"{label}: requests {where} as {row.order_seen}"
 
 
@@ -227,7 +253,9 @@ def _journal(figures: Mapping[str, Quartiles]) -> str:
     """Commits of ext4's journal and the calls that waited, as text."""
 
     def counted(name: str, what: str, mean: str) -> str:
-        each = f" ({spread(figures[mean], 1e-3)} ms each)" if mean in figures else ""
+        each = ""
+        if mean in figures:
+            each = f" ({spread(figures[mean], 1e-3)} ms each)"
         return f"{figures[name].median:g} {what}{each}"
 
     return (
@@ -241,12 +269,11 @@ def _journal(figures: Mapping[str, Quartiles]) -> str:
 def _efficiency_tables(report: Report, several: bool) -> list[Table]:
     """MB/J at a glance: one line per pattern, the best first. Below, unordered, those that may not
     be ranked, with the reason. Estimates are in neither."""
-    found = [
-        (figures["efficiency_bytes_per_j"].median, row, figures)
-        for row in report.rows
-        for figures in row.domains
-        if figures["efficiency_bytes_per_j"] is not None
-    ]
+    found = []
+    for row in report.rows:
+        for figures in row.domains:
+            if figures["efficiency_bytes_per_j"] is not None:
+                found.append((figures["efficiency_bytes_per_j"].median, row, figures))
     ranked = sorted(
         (item for item in found if item[2].ranked_reason is None),
         key=lambda item: (DOMAINS.index(item[2].power_domain), -item[0]),
@@ -286,26 +313,31 @@ def _efficiency_table(
     usual = ranking()
     least = [column for column in usual if column.word in ("mb/j", "limit")]
     columns = chosen(usual, cells, report.columns, least)
-    return _explaining_spread(Table(
-        title=title,
-        header=(
-            "Domain", "Meter", "Kind", "Level",
-            *_header(several, *(column.header for column in columns)),
-        ),
-        rows=tuple(
-            (
-                figures.power_domain,
-                _meter(row, figures),
-                figures.energy_kind,
-                row.level,
-                *_factor_cells(row, several),
-                *(column.cell(row, figures) for column in columns),
-            )
-            for row, figures in cells
-        ),
-        numeric=_numeric(4 + len(_FACTORS) + several, columns),
-        note="\n".join(_domain_notes(report, (figures for _, figures in cells))),
-    ))  # fmt: skip
+    return _explaining_spread(
+        Table(
+            title=title,
+            header=(
+                "Domain",
+                "Meter",
+                "Kind",
+                "Level",
+                *_header(several, *(column.header for column in columns)),
+            ),
+            rows=tuple(
+                (
+                    figures.power_domain,
+                    _meter(row, figures),
+                    figures.energy_kind,
+                    row.level,
+                    *_factor_cells(row, several),
+                    *(column.cell(row, figures) for column in columns),
+                )
+                for row, figures in cells
+            ),
+            numeric=_numeric(4 + len(_FACTORS) + several, columns),
+            note="\n".join(_domain_notes(report, (figures for _, figures in cells))),
+        )
+    )
 
 
 def _meter(row: Row, figures: DomainFigures) -> str:
@@ -319,13 +351,19 @@ def _meter(row: Row, figures: DomainFigures) -> str:
 
 
 def _why_nothing_measured(report: Report) -> str:
-    reasons = [row.why("efficiency_bytes_per_j") for row in report.rows if row.n]
+    reasons = []
+    for row in report.rows:
+        if row.n:
+            reasons.append(row.why("efficiency_bytes_per_j"))
     every = dict.fromkeys(reason for reason in reasons if reason is not None)
     return "not measured: " + ("; ".join(every) or "no valid run")
 
 
 def _estimate_table(report: Report, several: bool) -> Table:
-    cells = [(row, figures) for row in report.rows for figures in row.estimates]
+    cells = []
+    for row in report.rows:
+        for figures in row.estimates:
+            cells.append((row, figures))
     columns = tuple(column for column in shown(energy(), cells) if column.header != "Limit")
     return Table(
         title=f"{ESTIMATE}: modelled power, for orientation only; not measured, not ranked",
@@ -361,7 +399,9 @@ def _band(figures: DomainFigures) -> str:
     if figures.energy_uncertainty_j is None or figures["energy_j"] is None:
         return _NONE
     energy_j = abs(figures["energy_j"].median)
-    return f"±{100 * figures.energy_uncertainty_j.median / energy_j:.0f} %" if energy_j else _NONE
+    if energy_j:
+        return f"±{100 * figures.energy_uncertainty_j.median / energy_j:.0f} %"
+    return _NONE
 
 
 def _idle_table(report: Report) -> Table:
@@ -370,16 +410,14 @@ def _idle_table(report: Report) -> Table:
     for campaign in report.campaigns:
         busy = power_during(campaign)
         idle = {r.key: r for r in campaign.idle}
-        rows += [
-            _idle_cells(campaign, key, idle.get(key), busy.get(key)) for key in {**idle, **busy}
-        ]
+        for key in {**idle, **busy}:
+            rows.append(_idle_cells(campaign, key, idle.get(key), busy.get(key)))
         if campaign.idle_reason:
             notes.append(f"{campaign.name}: not measured: {campaign.idle_reason}")
-        notes += [
-            f"{campaign.name}: {reading.domain} ({reading.meter}): {'; '.join(reading.reasons)}"
-            for reading in campaign.idle
-            if not reading.valid
-        ]
+        for reading in campaign.idle:
+            if not reading.valid:
+                source = f"{campaign.name}: {reading.domain} ({reading.meter})"
+                notes.append(f"{source}: {'; '.join(reading.reasons)}")
     return Table(
         title="Power when idle and during the experiments",
         header=(
@@ -404,7 +442,9 @@ def _idle_cells(
 ) -> tuple[str, ...]:
     domain, meter, kind = key
     idle_w = None if idle is None else idle.power_w
-    median_w = None if idle is None else campaign.idle_median_w(idle)
+    median_w = None
+    if idle is not None:
+        median_w = campaign.idle_median_w(idle)
     return (
         campaign.name,
         domain,
@@ -448,9 +488,8 @@ def _problem_table(report: Report) -> Table:
         why_not = row.why("bandwidth_bytes_per_s")
         if row.phase is None and why_not is not None and not row.invalid_runs:
             rows.append((*cells, why_not))
-        rows += [
-            (*cells, f"{row.invalid_runs} invalid: {reason}") for reason in row.invalid_reasons
-        ]
+        for reason in row.invalid_reasons:
+            rows.append((*cells, f"{row.invalid_runs} invalid: {reason}"))
     return Table(
         title="Not measured, failed or invalid",
         header=("Level", *_FACTORS, "Why"),
@@ -459,20 +498,21 @@ def _problem_table(report: Report) -> Table:
 
 
 def _machine_table(name: str, machine: Machine) -> Table:
-    rows = [
-        _fact(key, value)
-        for key, value in machine.to_json().items()
-        if key not in ("schema_version", "tools", "programs", "missing", "limits")
-    ]
+    rows = []
+    for key, value in machine.to_json().items():
+        if key not in ("schema_version", "tools", "programs", "missing", "limits"):
+            rows.append(_fact(key, value))
     rows += [
         (f"program of {name}", f"sha256 {sha256}") for name, sha256 in machine.programs.items()
     ]
-    rows += [
-        (f"{tool.name} ({tool.source})", f"{tool.version} {tool.path} sha256 {tool.sha256}")
-        for tool in machine.tools
-    ]
+    for tool in machine.tools:
+        rows.append(
+            (f"{tool.name} ({tool.source})", f"{tool.version} {tool.path} sha256 {tool.sha256}")
+        )
     rows += [(f"limit: {name}", text) for name, text in machine.limits.items()]
-    rows += [(f"{key.replace('_', ' ')} missing", why) for key, why in machine.missing.items()]
+    rows += [
+        (f"{key.replace('_', ' ')} missing", reason) for key, reason in machine.missing.items()
+    ]
     return Table(title=f"Machine of {name}", header=("", ""), rows=tuple(rows))
 
 
@@ -481,7 +521,9 @@ def _fact(key: str, value: object) -> tuple[str, str]:
     name, _, unit = key.rpartition("_")
     if unit in ("bytes", "hz") and isinstance(value, int):
         factor, prefixed_unit = prefixed(value, "B" if unit == "bytes" else "Hz")
-        binary = f" ({number(value / 2**30)} GiB)" if unit == "bytes" else ""
+        binary = ""
+        if unit == "bytes":
+            binary = f" ({number(value / 2**30)} GiB)"
         return name.replace("_", " "), f"{number(value / factor)} {prefixed_unit}{binary}"
     return key.replace("_", " "), _NONE if value is None else str(value)
 
@@ -494,14 +536,25 @@ def layers_table(costs: "Sequence[LayerCost]") -> Table:
     return Table(
         title="Cost per layer",
         header=(
-            "Campaign", "Operation", "Spatiality", "Request", "Buffer", "Flush", "Layer",
-            "Over", "n", "J/GB more", "95 % interval", "s/GB more", "Verdict",
+            "Campaign",
+            "Operation",
+            "Spatiality",
+            "Request",
+            "Buffer",
+            "Flush",
+            "Layer",
+            "Over",
+            "n",
+            "J/GB more",
+            "95 % interval",
+            "s/GB more",
+            "Verdict",
         ),
-        rows=tuple(_layer_cells(cost) for cost in costs),
+        rows=tuple(map(_layer_cells, costs)),
         numeric=frozenset({8, 9, 10, 11}),
         note="medians of the layer less those of the one below; verdict: energy, Mann-Whitney, p "
         "adjusted over all rows (Benjamini and Hochberg), confirmed at p < 0.05",
-    )  # fmt: skip
+    )
 
 
 def _layer_cells(cost: "LayerCost") -> tuple[str, ...]:

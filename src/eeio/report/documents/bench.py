@@ -37,7 +37,7 @@ def document(
         answer=tuple(_which_take_more(found, compared)),
         parts=_parts([_table(found)], _not_there_and_remarks(found)),
         data=lambda: _to_json(campaign, found, compared),
-        records=lambda: [_record(one) for one in found],
+        records=lambda: list(map(_record, found)),
         warnings=tuple(warnings_of(campaign)),
         charts=lambda: _charts([(campaign, found)]),
     )
@@ -53,19 +53,23 @@ def report_page(report: Report) -> str:
     for campaign, found in of_each:
         answers += _which_take_more(found, comparisons(found))
         remarks += _not_there_and_remarks(found)
-        of = f" of {campaign.name}" if len(of_each) > 1 else ""
+        of = ""
+        if len(of_each) > 1:
+            of = f" of {campaign.name}"
         commands.append(replace(_table(found), title=f"Commands{of}"))
     # The tables of experiments would repeat those of commands.
-    others = [one for one in tables(report) if one.rows and "Operation" not in one.header]
+    others = [table for table in tables(report) if table.rows and "Operation" not in table.header]
     names = ", ".join(map(attrgetter("name"), report.campaigns))
-    return render_html(Document(
-        title=f"Commands: {names}",
-        answer=tuple(answers),
-        parts=(*_parts(commands, remarks), *others),
-        data=dict,
-        warnings=tuple(dict.fromkeys(report.warnings)),
-        charts=lambda: _charts(of_each),
-    ))  # fmt: skip
+    return render_html(
+        Document(
+            title=f"Commands: {names}",
+            answer=tuple(answers),
+            parts=(*_parts(commands, remarks), *others),
+            data=dict,
+            warnings=tuple(dict.fromkeys(report.warnings)),
+            charts=lambda: _charts(of_each),
+        )
+    )
 
 
 def is_of_commands(report: Report) -> bool:
@@ -79,8 +83,11 @@ def _charts(of_each: Sequence[tuple[Campaign, Sequence[Bench]]]) -> "Sequence[Pa
 
     commands: list[Bench] = []
     for campaign, found in of_each:
-        of = f" ({campaign.name})" if len(of_each) > 1 else ""
-        commands += [replace(one, label=one.label + of) for one in found]
+        of = ""
+        if len(of_each) > 1:
+            of = f" ({campaign.name})"
+        for one in found:
+            commands.append(replace(one, label=one.label + of))
     stamped = stamp_of(campaign for campaign, _ in of_each)
     return bench.charts(commands, short_stamp([stamped]))
 
@@ -94,16 +101,19 @@ def _to_json(
         "schema_version": SCHEMA_VERSION,
         "campaign": campaign.name,
         "warnings": warnings_of(campaign),
-        "commands": [_command_json(one) for one in found],
-        "comparisons": [asdict(one) for one in compared],
+        "commands": list(map(_command_json, found)),
+        "comparisons": list(map(asdict, compared)),
     }
 
 
 def _record(one: Bench) -> dict[str, Any]:
     """A command: medians and quartiles."""
     record: dict[str, Any] = {
-        "command": one.label, "n": one.n, "energy_kind": one.kind, "not_durable": one.not_durable,
-    }  # fmt: skip
+        "command": one.label,
+        "n": one.n,
+        "energy_kind": one.kind,
+        "not_durable": one.not_durable,
+    }
     for name in FIGURES:
         of = one.quartiles(name)
         record |= {
@@ -127,18 +137,24 @@ def hyperfine_json(found: Sequence[Bench]) -> str:
             for name in ("user_s", "system_s")
         )
         energy = one.quartiles("energy_j")
-        results.append({
-            "command": one.label,
-            "mean": statistics.fmean(times),
-            "stddev": statistics.stdev(times) if len(times) > 1 else None,
-            "median": statistics.median(times),
-            "user": user, "system": system, "min": min(times), "max": max(times),
-            "times": list(times),
-            "exit_codes": list(map(_exit_code, one.phases)),
-            **({"parameters": dict(one.parameters)} if one.parameters else {}),
-            f"{mark(one.kind or '').lower().replace(' ', '_')}energy_j":
-                None if energy is None or one.not_durable else energy.median,
-        })  # fmt: skip
+        results.append(
+            {
+                "command": one.label,
+                "mean": statistics.fmean(times),
+                "stddev": statistics.stdev(times) if len(times) > 1 else None,
+                "median": statistics.median(times),
+                "user": user,
+                "system": system,
+                "min": min(times),
+                "max": max(times),
+                "times": list(times),
+                "exit_codes": list(map(_exit_code, one.phases)),
+                **({"parameters": dict(one.parameters)} if one.parameters else {}),
+                f"{mark(one.kind or '').lower().replace(' ', '_')}energy_j": None
+                if energy is None or one.not_durable
+                else energy.median,
+            }
+        )
     return json.dumps({"results": results}, indent=2) + "\n"
 
 
@@ -174,32 +190,57 @@ def _command_json(one: Bench) -> dict[str, Any]:
 def _table(found: Sequence[Bench]) -> Table:
     rows = []
     for one in found:
-        about = [one.domain] if one.domain not in (None, "system") else []
-        about += [DEMO] if one.kind == DEMO else []
-        about += ["not durable"] if one.kind is not None and one.not_durable is not None else []
-        domain = f" ({', '.join(map(str, about))})" if about else ""
+        about = []
+        if one.domain not in (None, "system"):
+            about = [one.domain]
+        if one.kind == DEMO:
+            about.append(DEMO)
+        if one.kind is not None and one.not_durable is not None:
+            about.append("not durable")
+        domain = ""
+        if about:
+            domain = f" ({', '.join(map(str, about))})"
         joules, efficiency = _plain(one, "energy_j"), _plain(one, "efficiency_bytes_per_j", MB)
         if one.kind == DEMO:
             joules, efficiency = (
                 text if text == NONE else f"{text} ({DEMO})" for text in (joules, efficiency)
             )
-        rows.append((
-            one.label, _prefixed(one, "duration_s", "s"), _plain(one, "power_w") + domain, joules,
-            efficiency, _prefixed(one, "bytes_device_read", "B"),
-            _prefixed(one, "bytes_device_written", "B"), _prefixed(one, "durable_s", "s"),
-            _prefixed(one, "cpu_s", "s"), _prefixed(one, "memory_peak_bytes", "B"), str(one.n),
-        ))  # fmt: skip
+        rows.append(
+            (
+                one.label,
+                _prefixed(one, "duration_s", "s"),
+                _plain(one, "power_w") + domain,
+                joules,
+                efficiency,
+                _prefixed(one, "bytes_device_read", "B"),
+                _prefixed(one, "bytes_device_written", "B"),
+                _prefixed(one, "durable_s", "s"),
+                _prefixed(one, "cpu_s", "s"),
+                _prefixed(one, "memory_peak_bytes", "B"),
+                str(one.n),
+            )
+        )
     return Table(
         title="Commands",
-        header=("Command", "Time", "W", "J", "MB/J", "Read", "Written", "Until durable", "CPU",
-                "Memory", "n"),
+        header=(
+            "Command",
+            "Time",
+            "W",
+            "J",
+            "MB/J",
+            "Read",
+            "Written",
+            "Until durable",
+            "CPU",
+            "Memory",
+            "n",
+        ),
         rows=tuple(rows),
         numeric=frozenset(range(1, 11)),
-        note=
-            "medians of one execution, with quartiles where they differ; bytes read and written "
-            "at the drive by the command's processes, from the kernel; W and J of writes until "
-            "they are durable",
-    )  # fmt: skip
+        note="medians of one execution, with quartiles where they differ; bytes read and written "
+        "at the drive by the command's processes, from the kernel; W and J of writes until "
+        "they are durable",
+    )
 
 
 def _parts(
@@ -211,7 +252,8 @@ def _parts(
 def _not_there_and_remarks(found: Sequence[Bench]) -> list[str]:
     """The missing figures, each reason once, and remarks."""
     lines = _why_missing(found)
-    lines += [line for one in found for line in _remarks(one)]
+    for one in found:
+        lines.extend(_remarks(one))
     return lines + [_outliers(one) for one in found if one.outliers]
 
 
@@ -221,17 +263,22 @@ def _which_take_more(found: Sequence[Bench], compared: Sequence[Comparison]) -> 
     lines = []
     for metric, pair in product(_NAMES, compared):
         if pair.ratio and pair.metric == metric:
-            demo = " (demo)" if is_demo and metric == "energy_j" else ""
+            demo = ""
+            if is_demo and metric == "energy_j":
+                demo = " (demo)"
             lines.append(f"{_which_takes_more(pair, pair.ratio)}{demo}")
     return lines
 
 
 def _remarks(one: Bench) -> list[str]:
     reasons = " ".join(one.missing.values())
-    lines = [f"{one.label}: {text}" for text in one.remarks if text not in reasons]
+    lines = []
+    for text in one.remarks:
+        if text not in reasons:
+            lines.append(f"{one.label}: {text}")
     if one.kind is not None and one.not_durable is not None:
         lines.append(f"not durable: W and J of {one.label} end when it returned: {one.not_durable}")
-    return lines + [f"doubtful: W and J of {one.label}: {why}" for why in one.doubts]
+    return lines + [f"doubtful: W and J of {one.label}: {reason}" for reason in one.doubts]
 
 
 def _outliers(one: Bench) -> str:
@@ -244,11 +291,17 @@ def _outliers(one: Bench) -> str:
 
 
 _LABELS = {
-    "duration_s": "time", "cpu_s": "CPU time", "bytes_device_read": "bytes read at the drive",
-    "bytes_device_written": "bytes written at the drive", "bytes_asked": "requested bytes",
-    "memory_peak_bytes": "peak memory", "energy_j": "energy", "power_w": "power",
-    "efficiency_bytes_per_j": "MB/J", "durable_s": "time until durable",
-}  # fmt: skip
+    "duration_s": "time",
+    "cpu_s": "CPU time",
+    "bytes_device_read": "bytes read at the drive",
+    "bytes_device_written": "bytes written at the drive",
+    "bytes_asked": "requested bytes",
+    "memory_peak_bytes": "peak memory",
+    "energy_j": "energy",
+    "power_w": "power",
+    "efficiency_bytes_per_j": "MB/J",
+    "durable_s": "time until durable",
+}
 """Of each of FIGURES, in a sentence."""
 
 
@@ -256,14 +309,16 @@ def _why_missing(found: Sequence[Bench]) -> list[str]:
     """Each reason once, with its figures and commands."""
     missing: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
     for one in found:
-        for name, why in one.missing.items():
-            names, labels = missing.setdefault(why, ({}, {}))
+        for name, reason in one.missing.items():
+            names, labels = missing.setdefault(reason, ({}, {}))
             names.setdefault(_LABELS[name])
             labels.setdefault(one.label)
     lines = []
-    for why, (names, labels) in missing.items():
-        whose = "" if len(labels) == len(found) else f" of {'; '.join(labels)}"
-        lines.append(f"not measured: {', '.join(names)}{whose}: {why}")
+    for reason, (names, labels) in missing.items():
+        whose = ""
+        if len(labels) != len(found):
+            whose = f" of {'; '.join(labels)}"
+        lines.append(f"not measured: {', '.join(names)}{whose}: {reason}")
     return lines
 
 
@@ -272,7 +327,9 @@ def _which_takes_more(pair: Comparison, ratio: float) -> str:
     if ratio < 1:
         a, b, ratio = b, a, 1 / ratio
         interval = None if interval is None else (1 / interval[1], 1 / interval[0])
-    limits = "" if interval is None else f" [{number(interval[0])} - {number(interval[1])}]"
+    limits = ""
+    if interval is not None:
+        limits = f" [{number(interval[0])} - {number(interval[1])}]"
     verdict = {"none above": "; no difference above 5 %", "open": "; not decided"}
     return (
         f"{a} takes {number(ratio)}{limits} times the {_NAMES[pair.metric]} of {b}"

@@ -42,8 +42,8 @@ def answer(changes: Changes) -> str:
     if changes.of_demo and metric not in (BANDWIDTH, EXECUTION_S):
         head += "demo power, so this is no result: "
     if tested == 0:
-        why = next((e.metrics[metric].reason for e in changes.experiments), None)
-        return f"{head}not decided: {why or 'they have no experiment in common'}."
+        reason = next((e.metrics[metric].reason for e in changes.experiments), None)
+        return f"{head}not decided: {reason or 'they have no experiment in common'}."
     text = _verdict(changes, counts, tested)
     rest = []
     if none and (better or worse):
@@ -65,8 +65,12 @@ def _verdict(changes: Changes, counts: Mapping[Verdict, int], tested: int) -> st
     beyond = f"by more than {_share(changes.rule.floor)}"
     better, worse = counts.get("better", 0), counts.get("worse", 0)
     still_open = counts.get("open", 0)
-    most_better = _most(changes, 1) if better else ""
-    most_worse = _most(changes, -1) if worse else ""
+    most_better = ""
+    if better:
+        most_better = _most(changes, 1)
+    most_worse = ""
+    if worse:
+        most_worse = _most(changes, -1)
     if better and not worse:
         return f"{name} is better {beyond} in {better} of {tested} experiments{most_better}"
     if worse and not better:
@@ -84,16 +88,26 @@ def _verdict(changes: Changes, counts: Mapping[Verdict, int], tested: int) -> st
 
 def label(experiment: ExperimentChange, changes: Changes) -> str:
     """With level, tool and target where the experiments differ in them."""
-    alike = len({
-        (*(e.before.factors[name] for name in ("level", "tool", "target")), *e.before.details)
-        for e in changes.experiments
-    }) == 1  # fmt: skip
+    alike = (
+        len(
+            {
+                (
+                    *(e.before.factors[name] for name in ("level", "tool", "target")),
+                    *e.before.details,
+                )
+                for e in changes.experiments
+            }
+        )
+        == 1
+    )
     return experiment.before.label(without=PLACE, tool=not alike)
 
 
 def tables(changes: Changes) -> list[Table]:
     """The headline with its verdicts, then the other changes."""
-    return [_headline(changes), _others(changes)] if changes.experiments else []
+    if changes.experiments:
+        return [_headline(changes), _others(changes)]
+    return []
 
 
 def _headline(changes: Changes) -> Table:
@@ -142,16 +156,18 @@ def by_weight(changes: Changes, metric: str) -> list[ExperimentChange]:
 def repetitions(found: MetricChange) -> str:
     """`6`, or `6+5` where the campaigns differ."""
     n = found.change.n
-    return str(n[0]) if n[0] == n[1] else f"{n[0]}+{n[1]}"
+    if n[0] == n[1]:
+        return str(n[0])
+    return f"{n[0]}+{n[1]}"
 
 
 def _others(changes: Changes) -> Table:
-    metrics = [
-        metric
-        for metric in change_metrics()
-        if metric != changes.headline
-        and any(e.metrics[metric].change.ratio is not None for e in changes.experiments)
-    ]
+    metrics = []
+    for metric in change_metrics():
+        if metric != changes.headline and any(
+            e.metrics[metric].change.ratio is not None for e in changes.experiments
+        ):
+            metrics.append(metric)
     less = {metric.key: metric.name for metric in METRICS if metric.better == "less"}
     less |= dict.fromkeys(POWER.values(), "W") | {OF_DRIVE: "J/GB"}
     smaller = " and ".join(dict.fromkeys(less[metric] for metric in metrics if metric in less))
@@ -178,7 +194,7 @@ def to_json(changes: Changes) -> dict[str, Any]:
         "indifference": changes.rule.indifference,
         "floor": changes.rule.floor,
         "statistic": "geometric mean",
-        "experiments": [_experiment_json(e) for e in changes.experiments],
+        "experiments": list(map(_experiment_json, changes.experiments)),
         "only_before": list(changes.only_before),
         "only_after": list(changes.only_after),
     }
@@ -215,18 +231,18 @@ def _experiment_json(experiment: ExperimentChange) -> dict[str, Any]:
         "factors": dict(experiment.before.factors),
         "metrics": {
             name: {
-                "verdict": found.verdict,
-                "before": found.means[0],
-                "after": found.means[1],
-                "change_percent": found.change.percent,
-                "interval_percent": found.change.interval_percent,
-                "p_direction": found.change.p_direction,
-                "p_none_above": found.change.p_none,
-                "n": list(found.change.n),
-                "repetitions_needed": found.change.needed if found.verdict == "open" else None,
-                "reason": found.reason,
+                "verdict": metric.verdict,
+                "before": metric.means[0],
+                "after": metric.means[1],
+                "change_percent": metric.change.percent,
+                "interval_percent": metric.change.interval_percent,
+                "p_direction": metric.change.p_direction,
+                "p_none_above": metric.change.p_none,
+                "n": list(metric.change.n),
+                "repetitions_needed": metric.change.needed if metric.verdict == "open" else None,
+                "reason": metric.reason,
             }
-            for name, found in experiment.metrics.items()
+            for name, metric in experiment.metrics.items()
         },
     }
 
@@ -234,19 +250,23 @@ def _experiment_json(experiment: ExperimentChange) -> dict[str, Any]:
 def _order(found: MetricChange) -> tuple[int, float]:
     """Worse first, the largest change first, then better, open, none, and those not compared."""
     ranks: Sequence[str] = ("worse", "better", "open", "none above", "not compared")
-    size = abs(found.change.percent) if found.change.percent is not None else 0.0
+    size = 0.0
+    if found.change.percent is not None:
+        size = abs(found.change.percent)
     return ranks.index(found.verdict), -size
 
 
 def _most(changes: Changes, way: int) -> str:
     """`, by up to 21 %`: the largest of the better (1) or worse (-1) ones."""
-    verdict = "better" if way > 0 else "worse"
-    found = [
-        abs(change.percent)
-        for e in changes.experiments
-        if (metric := e.metrics[changes.headline]).verdict == verdict
-        and (change := metric.change).percent is not None
-    ]
+    verdict = "worse"
+    if way > 0:
+        verdict = "better"
+    found = []
+    for e in changes.experiments:
+        if (metric := e.metrics[changes.headline]).verdict == verdict and (
+            change := metric.change
+        ).percent is not None:
+            found.append(abs(change.percent))
     return f", by up to {number(max(found))} %"
 
 
@@ -279,7 +299,9 @@ def _is_beyond(found: MetricChange, changes: Changes) -> bool:
 
 
 def _p(found: MetricChange) -> str:
-    return "unknown" if found.change.p_direction is None else f"{found.change.p_direction:.2g}"
+    if found.change.p_direction is None:
+        return "unknown"
+    return f"{found.change.p_direction:.2g}"
 
 
 def _short(found: MetricChange) -> str:

@@ -20,16 +20,23 @@ from eeio.units.sizes import MB
 
 _UNITS = {BANDWIDTH: ("MB/s", MB), EFFICIENCY: ("MB/J", MB)}
 _SWITCHES = {"buffer": "the buffer cache", "disk": "the drive's write cache"}
-_DOMAINS = {"system": "of the system", "module": "of the module", "package": "of the processor",
-            "dram": "of the memory", "device": "of the device",
-            "accelerator": "of the accelerators"}  # fmt: skip
+_DOMAINS = {
+    "system": "of the system",
+    "module": "of the module",
+    "package": "of the processor",
+    "dram": "of the memory",
+    "device": "of the device",
+    "accelerator": "of the accelerators",
+}
 
 
 def sentence(effect: Effect) -> str:
     """One effect in a sentence, with its basis."""
     change = _change(effect)
     if effect.largest is None:
-        few = f", {effect.too_few} of them with too few repetitions" if effect.too_few else ""
+        few = ""
+        if effect.too_few:
+            few = f", {effect.too_few} of them with too few repetitions"
         return (
             f"{change}: {_quantity(effect.metric)} not confirmed higher in any of "
             f"{effect.pairs} pairs{few}."
@@ -54,8 +61,10 @@ def _not_confirmed(found: Sequence[Effect]) -> list[str]:
     if not found:
         return []
     pairs, few = sum(e.pairs for e in found), sum(e.too_few for e in found)
-    small = f" ({few} of {pairs} pairs have too few repetitions)" if few else ""
-    return [f"Not confirmed higher{small}: {'; '.join(_change(effect) for effect in found)}."]
+    small = ""
+    if few:
+        small = f" ({few} of {pairs} pairs have too few repetitions)"
+    return [f"Not confirmed higher{small}: {'; '.join(map(_change, found))}."]
 
 
 def _without(effect: Effect, best: Difference) -> list[str]:
@@ -66,7 +75,9 @@ def _without(effect: Effect, best: Difference) -> list[str]:
 
 def _change(effect: Effect) -> str:
     if effect.factor in _SWITCHES:
-        verb = "Using" if effect.higher == "on" else "Not using"
+        verb = "Not using"
+        if effect.higher == "on":
+            verb = "Using"
         return f"{verb} {_SWITCHES[effect.factor]}"
     texts = {
         "smt": f"SMT {effect.higher} instead of {effect.lower}",
@@ -103,7 +114,7 @@ def document(comparison: Comparison, page: Callable[[], str] | None = None) -> D
         records=lambda: _records(comparison),
         warnings=tuple(comparison.warnings),
         page=page,
-        answer=tuple(changes.answer(found) for found in comparison.changes),
+        answer=tuple(map(changes.answer, comparison.changes)),
     )
 
 
@@ -112,15 +123,18 @@ def _effects(group: Group) -> Iterator[Table]:
     title = ", ".join(f"{name} {level}" for name, level in group.levels)
     for metric in dict.fromkeys(effect.metric for effect in group.effects):
         of_metric = [effect for effect in group.effects if effect.metric == metric]
-        sentences = [sentence(effect) for effect in of_metric if effect.largest is not None]
+        sentences = []
+        for effect in of_metric:
+            if effect.largest is not None:
+                sentences.append(sentence(effect))
         sentences += _not_confirmed([e for e in of_metric if e.largest is None])
         heading = _quantity(metric).capitalize() + (f" ({title})" if title else "")
         yield Table(heading, ("",), tuple((line,) for line in sentences))
 
 
 def _parts(comparison: Comparison) -> Iterator[Table | str]:
-    for found in comparison.changes:
-        yield from changes.tables(found)
+    for change in comparison.changes:
+        yield from changes.tables(change)
     for group in comparison.groups:
         yield from _effects(group)
     if comparison.idle_busy:
@@ -144,18 +158,18 @@ def _parts(comparison: Comparison) -> Iterator[Table | str]:
 
 def _records(comparison: Comparison) -> list[dict[str, Any]]:
     """The changes of each experiment between two campaigns, then the effects of the factors."""
-    found = [
-        {"before": one.before, "after": one.after, **record}
-        for one in comparison.changes
-        for record in changes.records(one)
+    records = [
+        {"before": change.before, "after": change.after, **record}
+        for change in comparison.changes
+        for record in changes.records(change)
     ]
     for group in comparison.groups:
         for effect in group.effects:
             record = {f"by_{name}": level for name, level in group.levels}
             body = _effect_json(effect)
             largest = body.pop("largest") or {}
-            found.append({**record, **body, **flat(largest, "largest_")})
-    return found
+            records.append({**record, **body, **flat(largest, "largest_")})
+    return records
 
 
 def _idle_table(items: Sequence[IdleBusy]) -> Table:
@@ -197,14 +211,20 @@ def _idle_table(items: Sequence[IdleBusy]) -> Table:
     return Table(
         title="Idle and busy power: distribution of the increase",
         header=(
-            "System", "Domain", "Idle, mean (W)", "Idle, median (W)", "Busy (W)", "Extra (W)",
-            "Share", "Note",
+            "System",
+            "Domain",
+            "Idle, mean (W)",
+            "Idle, median (W)",
+            "Busy (W)",
+            "Extra (W)",
+            "Share",
+            "Note",
         ),
         rows=tuple(rows),
         numeric=frozenset((2, 3, 4, 5, 6)),
         note="Busy is the experiment with the highest power; extra is above the mean at idle: "
         + "; ".join(busiest),
-    )  # fmt: skip
+    )
 
 
 def normality_table(counts: Sequence[NormalityCount]) -> Table:
@@ -214,14 +234,17 @@ def normality_table(counts: Sequence[NormalityCount]) -> Table:
         header=("Metric", "Experiments", "Kolmogorov-Smirnov", "Lilliefors", "Shapiro-Wilk"),
         rows=tuple(
             (
-                _quantity(count.metric), str(count.experiments), str(count.kolmogorov_smirnov),
-                str(count.lilliefors), str(count.shapiro_wilk),
+                _quantity(count.metric),
+                str(count.experiments),
+                str(count.kolmogorov_smirnov),
+                str(count.lilliefors),
+                str(count.shapiro_wilk),
             )
             for count in counts
         ),
         numeric=frozenset((1, 2, 3, 4)),
         note="Kolmogorov-Smirnov with fitted mean and deviation is too lenient; the others decide.",
-    )  # fmt: skip
+    )
 
 
 def to_json(comparison: Comparison) -> dict[str, Any]:
@@ -232,17 +255,17 @@ def to_json(comparison: Comparison) -> dict[str, Any]:
         "adjustment": comparison.adjustment,
         "alpha": comparison.alpha,
         "warnings": list(comparison.warnings),
-        "changes": [changes.to_json(found) for found in comparison.changes],
+        "changes": list(map(changes.to_json, comparison.changes)),
         "groups": [
             {
                 "levels": dict(group.levels),
-                "findings": [_effect_json(effect) for effect in group.effects],
+                "findings": list(map(_effect_json, group.effects)),
             }
             for group in comparison.groups
         ],
         "pareto": pareto.to_json(comparison.pareto),
-        "normality": [asdict(count) for count in comparison.normality],
-        "idle_busy": [asdict(item) for item in comparison.idle_busy],
+        "normality": list(map(asdict, comparison.normality)),
+        "idle_busy": list(map(asdict, comparison.idle_busy)),
     }
 
 

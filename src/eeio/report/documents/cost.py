@@ -23,10 +23,14 @@ _ANSWERS = {
     "g_co2e_per_tb_year": "Stored: carbon (g CO2e/TB a year)",
 }
 _NAMES = {
-    "j_per_gb": "J/GB", "kwh_per_tb": "kWh/TB", "money_per_tb": "money/TB",
-    "g_co2e_per_tb": "g CO2e/TB", "kwh_per_tb_year": "stored, kWh",
-    "money_per_tb_year": "stored, money", "g_co2e_per_tb_year": "stored, g CO2e",
-}  # fmt: skip
+    "j_per_gb": "J/GB",
+    "kwh_per_tb": "kWh/TB",
+    "money_per_tb": "money/TB",
+    "g_co2e_per_tb": "g CO2e/TB",
+    "kwh_per_tb_year": "stored, kWh",
+    "money_per_tb_year": "stored, money",
+    "g_co2e_per_tb_year": "stored, g CO2e",
+}
 
 
 def document(
@@ -34,7 +38,9 @@ def document(
 ) -> Document:
     """The answer of `eeio cost`: which system costs less, then the tables. `demo`: the power is
     fictitious, and each sentence says so."""
-    mark = "DEMO: " if demo else ""
+    mark = ""
+    if demo:
+        mark = "DEMO: "
 
     def charts() -> "Sequence[Panel]":
         from eeio.report.page import cost
@@ -64,7 +70,7 @@ def _to_json(costs: Sequence[Cost], less: Sequence[LessPerTb], domain: str) -> d
     if len(costs) == 1:
         return body | asdict(costs[0])
     return body | {
-        "costs": [asdict(cost) for cost in costs],
+        "costs": list(map(asdict, costs)),
         "less_per_tb": [{**asdict(one), "verdict": less_text(one)} for one in less],
     }
 
@@ -78,7 +84,9 @@ def tables(costs: Sequence[Cost]) -> list[Table]:
     """Answers side by side, their sensitivities, the workloads and the inputs, in this order."""
     found = [_answers(costs)]
     for cost in costs:
-        several = f", {cost.system}" if len(costs) > 1 else ""
+        several = ""
+        if len(costs) > 1:
+            several = f", {cost.system}"
         if cost.sensitivities and len(costs) == 1:
             found.append(_sensitivities(cost))
         found += [_mix(cost, several)]
@@ -95,8 +103,10 @@ def _answers(costs: Sequence[Cost]) -> Table:
         figures = [getattr(cost, name) for cost in costs]
         for reason in dict.fromkeys(figure.reason for figure in figures if figure.reason):
             answers_of.setdefault(reason, []).append(title.strip())
-        rows.append((title, *(estimate(figure) for figure in figures)))
-    of = f" on {first.system}" if len(costs) == 1 else ""
+        rows.append((title, *map(estimate, figures)))
+    of = ""
+    if len(costs) == 1:
+        of = f" on {first.system}"
     reasons = [f"{', '.join(titles)}: {reason}" for reason, titles in answers_of.items()]
     intervals = (
         f"TB = 10^12 bytes; [ ]: {100 * first.confidence:g} % intervals, bootstrap "
@@ -115,16 +125,18 @@ def _answers(costs: Sequence[Cost]) -> Table:
 def _sensitivities(cost: Cost) -> Table:
     rows = []
     for answer in HEADLINES:
-        of_answer = [one for one in cost.sensitivities if one.answer == answer]
-        rows += [
-            (
-                _NAMES[answer] if place == 0 else "",
-                one.input,
-                "-" if one.change is None else f"{100 * one.change:+.2f} %",
-                one.reason or "",
-            )
-            for place, one in enumerate(of_answer)
+        of_answer = [
+            sensitivity for sensitivity in cost.sensitivities if sensitivity.answer == answer
         ]
+        for index, one in enumerate(of_answer):
+            rows.append(
+                (
+                    _NAMES[answer] if index == 0 else "",
+                    one.input,
+                    "-" if one.change is None else f"{100 * one.change:+.2f} %",
+                    one.reason or "",
+                )
+            )
     return Table(
         title=f"Sensitivity: each input {100 * STEP:g} % larger",
         header=("Answer", "Input", "Change", "Remark"),
@@ -155,10 +167,14 @@ def _mix(cost: Cost, several: str) -> Table:
 def _inputs(cost: Cost, several: str) -> Table:
     given = cost.inputs
     numbers = {
-        "price of a kWh": given.price_per_kwh, "PUE": given.pue, "duty": given.duty,
-        "purchase": given.purchase, "embodied carbon (kg CO2e)": given.embodied_kg,
-        "years": given.years, "capacity (bytes)": given.capacity_bytes,
-    }  # fmt: skip
+        "price of a kWh": given.price_per_kwh,
+        "PUE": given.pue,
+        "duty": given.duty,
+        "purchase": given.purchase,
+        "embodied carbon (kg CO2e)": given.embodied_kg,
+        "years": given.years,
+        "capacity (bytes)": given.capacity_bytes,
+    }
     rows = [(name, plain(v)) for name, v in numbers.items()]
     text = "-"
     if given.grid is not None:
@@ -168,9 +184,13 @@ def _inputs(cost: Cost, several: str) -> Table:
             assert least is not None and most is not None
             text += f" (mean of {given.grid.hours} hours, {number(least)} - {number(most)})"
     rows.insert(1, ("grid (g CO2e/kWh)", text))
-    how = "measured" if given.idle_w is None else "given"
+    how = "given"
+    if given.idle_w is None:
+        how = "measured"
     rows.append((f"idle power, {how} (W)", plain(cost.idle_power_w)))
     return Table(
-        title=f"Inputs{several}", header=("Input", "Value"), rows=tuple(rows),
+        title=f"Inputs{several}",
+        header=("Input", "Value"),
+        rows=tuple(rows),
         numeric=frozenset({1}),
-    )  # fmt: skip
+    )

@@ -23,7 +23,7 @@ def document(
     the campaigns: QUICK, fictitious power."""
     with_results = [node for node in found.nodes if node.state != "no results"]
     complete = sum(node.state == "complete" for node in found.nodes)
-    worse = {one.node for one in found.outliers if one.worse}
+    worse = {outlier.node for outlier in found.outliers if outlier.worse}
     answer = (
         f"nodes: {complete} of {len(found.nodes)} complete, {len(worse)} worse than the others of "
         "their kind"
@@ -48,14 +48,16 @@ def document(
         answer=(answer,),
         parts=tuple(parts),
         data=lambda: {
-            "schema_version": 1, **asdict(found), "rejected": list(rejected),
+            "schema_version": 1,
+            **asdict(found),
+            "rejected": list(rejected),
             "warnings": list(warnings),
         },
         records=lambda: [_record(node, found.metrics) for node in found.nodes],
         warnings=warnings,
         hint="eeio compare CAMPAIGN CAMPAIGN shows two nodes in detail",
         charts=charts,
-    )  # fmt: skip
+    )
 
 
 def _record(node: NodeSummary, metrics: Sequence[str]) -> Mapping[str, Any]:
@@ -69,15 +71,15 @@ def _outliers(found: Fleet) -> Table:
         header=("Node", "Experiment", "Metric", "Node's value", "Usual value", "Difference", "p"),
         rows=tuple(
             (
-                one.node,
-                one.experiment,
-                one.metric,
-                _value(one, one.value),
-                _value(one, one.usual),
-                f"{100 * one.difference:+.1f} %{' worse' if one.worse else ''}",
-                f"{one.p:.1g}",
+                outlier.node,
+                outlier.experiment,
+                outlier.metric,
+                _value(outlier, outlier.value),
+                _value(outlier, outlier.usual),
+                f"{100 * outlier.difference:+.1f} %{' worse' if outlier.worse else ''}",
+                f"{outlier.p:.1g}",
             )
-            for one in found.outliers
+            for outlier in found.outliers
         ),
         numeric=frozenset({3, 4, 5, 6}),
         note=f"{found.tests} tests between nodes with the same processor and drive (robust scale "
@@ -89,7 +91,9 @@ def _outliers(found: Fleet) -> Table:
 def _value(one: Outlier, value: float | None) -> str:
     if value is None:
         return NONE
-    unit = 1.0 if one.metric.startswith("W ") else named(one.metric).unit
+    unit = 1.0
+    if not one.metric.startswith("W "):
+        unit = named(one.metric).unit
     return number(value / unit)
 
 
@@ -120,4 +124,6 @@ def _nodes(found: Fleet) -> Table:
 
 
 def _percent(ratio: float | None) -> str:
-    return NONE if ratio is None else f"{100 * (ratio - 1):+.1f} %"
+    if ratio is None:
+        return NONE
+    return f"{100 * (ratio - 1):+.1f} %"

@@ -26,7 +26,9 @@ def fails(row: GateRow, undecided: Level) -> bool:
 def name(found: Gate) -> str:
     """The gate as it was requested: `worse:3%:J/GB`, or with `--detect`."""
     requested = f"worse:{100 * found.share:g}%:{found.metric}"
-    return requested if found.detect is None else f"{requested}, detect {100 * found.detect:g}%"
+    if found.detect is None:
+        return requested
+    return f"{requested}, detect {100 * found.detect:g}%"
 
 
 def summary(found: Gate, undecided: Level) -> str:
@@ -39,7 +41,9 @@ def summary(found: Gate, undecided: Level) -> str:
         verdict = "failed"
     elif untested or open_:
         verdict = "not decided"
-    failing = " (which fails the gate)" if open_ and undecided == "fail" else ""
+    failing = ""
+    if open_ and undecided == "fail":
+        failing = " (which fails the gate)"
     return (
         f"gate {name(found)}: {verdict}: {len(worse)} of {len(found.rows)} experiments worse by "
         f"more than {100 * found.share:g} %, {len(open_)} not decided{failing}, "
@@ -99,14 +103,16 @@ def lines(found: Gate, of_sessions: bool, undecided: Level) -> list[str]:
     worse, open_ = found.of("worse"), found.of("not decided")
     untested = found.of("not tested")
     made = [f"worse in {found.after}: {row.label}: {_why(found, row)}" for row in worse[:_SHOWN]]
-    made += [f"not tested in {found.after}: {row.label}: {row.reason}" for row in untested[:_SHOWN]]
+    for row in untested[:_SHOWN]:
+        made.append(f"not tested in {found.after}: {row.label}: {row.reason}")
     if undecided == "fail":
         made += [
             f"not decided in {found.after}: {row.label}: {_why(found, row)}"
             for row in open_[:_SHOWN]
         ]
     hidden = sum(fails(row, undecided) for row in found.rows) - len(made)
-    made += [f"and {hidden} more"] if hidden else []
+    if hidden:
+        made.append(f"and {hidden} more")
     if untested:
         made.append(
             "not tested: measure longer (--preset standard) or more often (--repetitions), or gate "
@@ -146,19 +152,19 @@ def to_json(gates: Sequence[Gate], undecided: Level) -> list[dict[str, Any]]:
     return [
         {
             **{
-                field: getattr(found, field)
+                field: getattr(gate, field)
                 for field in ("before", "after", "metric", "share", "detect")
             },
-            "verdict": summary(found, undecided),
-            "failed": any(fails(row, undecided) for row in found.rows),
-            "worse": len(found.of("worse")),
-            "not_decided": len(found.of("not decided")),
-            "not_tested": len(found.of("not tested")),
-            "detectable": found.detectable and list(found.detectable),
-            "only_after": list(found.only_after),
-            "experiments": [asdict(row) for row in found.rows],
+            "verdict": summary(gate, undecided),
+            "failed": any(fails(row, undecided) for row in gate.rows),
+            "worse": len(gate.of("worse")),
+            "not_decided": len(gate.of("not decided")),
+            "not_tested": len(gate.of("not tested")),
+            "detectable": gate.detectable and list(gate.detectable),
+            "only_after": list(gate.only_after),
+            "experiments": list(map(asdict, gate.rows)),
         }
-        for found in gates
+        for gate in gates
     ]
 
 
@@ -167,24 +173,26 @@ def junit(gates: Sequence[Gate], undecided: Level) -> str:
     `not tested` an error, because the gate does not pass then. `not decided` is an error where it
     fails the gate, else skipped. The output of each case has the change and the detectable one."""
     root = ElementTree.Element("testsuites", name="eeio")
-    for found in gates:
-        open_ = len(found.of("not decided"))
-        failing = open_ if undecided == "fail" else 0
+    for gate in gates:
+        open_ = len(gate.of("not decided"))
+        failing = 0
+        if undecided == "fail":
+            failing = open_
         suite = ElementTree.SubElement(
             root,
             "testsuite",
-            name=f"{found.after} against {found.before}, {name(found)}",
-            tests=str(len(found.rows)),
-            failures=str(len(found.of("worse"))),
-            errors=str(len(found.of("not tested")) + failing),
+            name=f"{gate.after} against {gate.before}, {name(gate)}",
+            tests=str(len(gate.rows)),
+            failures=str(len(gate.of("worse"))),
+            errors=str(len(gate.of("not tested")) + failing),
             skipped=str(open_ - failing),
         )
-        for row in found.rows:
+        for row in gate.rows:
             case = ElementTree.SubElement(suite, "testcase", classname="eeio", name=row.label)
             kind = _junit_kind(row, undecided)
             if kind is not None:
-                ElementTree.SubElement(case, kind, message=_why(found, row))
-            ElementTree.SubElement(case, "system-out").text = _why(found, row)
+                ElementTree.SubElement(case, kind, message=_why(gate, row))
+            ElementTree.SubElement(case, "system-out").text = _why(gate, row)
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
@@ -194,19 +202,22 @@ def _junit_kind(row: GateRow, undecided: Level) -> str | None:
         return "failure"
     if fails(row, undecided):
         return "error"
-    return "skipped" if row.verdict == "not decided" else None
+    if row.verdict == "not decided":
+        return "skipped"
+    return None
 
 
 def workflow_commands(gates: Sequence[Gate], undecided: Level) -> list[str]:
     """Annotations of GitHub Actions: an error per experiment that fails the gate, and a warning per
     experiment that is not decided and does not fail it."""
-    return [
-        f"::{'error' if fails(row, undecided) else 'warning'} title=eeio {row.verdict}::"
-        + _escaped(f"{row.label}: {_why(found, row)}")
-        for found in gates
-        for row in found.rows
-        if row.verdict != "passed"
-    ]
+    commands = []
+    for gate in gates:
+        for row in gate.rows:
+            if row.verdict != "passed":
+                kind = "error" if fails(row, undecided) else "warning"
+                message = _escaped(f"{row.label}: {_why(gate, row)}")
+                commands.append(f"::{kind} title=eeio {row.verdict}::{message}")
+    return commands
 
 
 def _escaped(text: str) -> str:
@@ -223,12 +234,18 @@ def _why(found: Gate, row: GateRow) -> str:
     )
     if row.verdict != "worse" and row.detectable is not None:
         text += f", a change of {_percent(row.detectable)} would be found in 9 of 10"
-    return text if row.reason is None else f"{text}: {row.reason}"
+    if row.reason is None:
+        return text
+    return f"{text}: {row.reason}"
 
 
 def _change(row: GateRow) -> str:
-    return NONE if row.change is None else f"{100 * row.change:+.1f} %"
+    if row.change is None:
+        return NONE
+    return f"{100 * row.change:+.1f} %"
 
 
 def _percent(share: float) -> str:
-    return f"{number(100 * share)} %" if share < 10 else "more than 1000 %"
+    if share < 10:
+        return f"{number(100 * share)} %"
+    return "more than 1000 %"

@@ -50,7 +50,7 @@ def document(guideline: Guideline, page: Callable[[], str] | None = None) -> Doc
         title=f"eeio cost: {_title(guideline)}",
         parts=(verdict(guideline), *tables(guideline)),
         data=lambda: to_json(guideline),
-        records=lambda: [flat(one) for one in guideline.experiments],
+        records=lambda: list(map(flat, guideline.experiments)),
         warnings=tuple(warnings(guideline)),
         page=page,
     )
@@ -105,28 +105,33 @@ def _per_tb_table(costs: Sequence[Cost], less: Sequence[LessPerTb]) -> Table:
     reasons = dict.fromkeys(
         f"{title.strip()}: {why}"
         for name, title in PER_TB.items()
-        for one in costs
-        if (why := getattr(one, name).reason) is not None
+        for cost in costs
+        if (why := getattr(cost, name).reason) is not None
     )
     return Table(
         title="Cost per moved TB",
-        header=("Answer", *(one.system for one in costs)),
+        header=("Answer", *(cost.system for cost in costs)),
         rows=tuple(
-            (title.format(currency=currency), *(estimate(getattr(one, name)) for one in costs))
+            (title.format(currency=currency), *(estimate(getattr(cost, name)) for cost in costs))
             for name, title in PER_TB.items()
         ),
         numeric=frozenset(range(1, len(costs) + 1)),
-        note="\n".join((
-            "on one server of each kind; `eeio cost` shows which input changes each answer most",
-            *map(less_text, less),
-            *(reason.format(currency=currency) for reason in reasons),
-        )),
-    )  # fmt: skip
+        note="\n".join(
+            (
+                "on one server of each kind; `eeio cost` shows which input changes each answer "
+                "most",
+                *map(less_text, less),
+                *(reason.format(currency=currency) for reason in reasons),
+            )
+        ),
+    )
 
 
 def less_text(one: LessPerTb) -> str:
     """`B takes 0.81 [0.78 - 0.84] times the energy per TB of A: B costs less.`"""
-    what = "energy" if one.answer == "kwh_per_tb" else "money"
+    what = "money"
+    if one.answer == "kwh_per_tb":
+        what = "energy"
     text = f"{one.second} takes {estimate(one.ratio)} times the {what} per TB of {one.first}: "
     if one.less is not None:
         return text + f"{one.less} costs less."
@@ -178,7 +183,7 @@ def warnings(guideline: Guideline) -> list[str]:
         )
         if figure.value is not None and figure.interval is None and figure.reason
     )
-    return found + [reason for reason in reasons if reason]
+    return found + list(filter(None, reasons))
 
 
 def _workload_table(workload: Workload) -> Table:
@@ -246,11 +251,9 @@ def _deployment_table(guideline: Guideline) -> Table:
 def _money_table(guideline: Guideline) -> Table:
     costs = guideline.costs
     assert costs is not None
-    load = (
-        "all servers always busy"
-        if costs.busy_share is None
-        else f"traditional server busy {100 * costs.busy_share:.4g} % of the time, the same bytes"
-    )
+    load = "all servers always busy"
+    if costs.busy_share is not None:
+        load = f"traditional server busy {100 * costs.busy_share:.4g} % of the time, the same bytes"
     rows = []
     notes: dict[str, None] = {}
     for plan in guideline.deployments:
@@ -339,12 +342,17 @@ def _experiments_table(guideline: Guideline) -> Table:
     return Table(
         title="Experiment by experiment",
         header=(
-            "Experiment", "Share", "Variants", "B_ts / B_lp", "P_lp / P_ts", "Energy per byte",
+            "Experiment",
+            "Share",
+            "Variants",
+            "B_ts / B_lp",
+            "P_lp / P_ts",
+            "Energy per byte",
             "At the same bandwidth",
         ),
         rows=tuple(rows),
         numeric=frozenset({1, 3, 4, 5}),
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True)
@@ -364,7 +372,9 @@ class Point:
 
 def point_text(point: Point) -> str:
     """The point as text: both ratios with their intervals."""
-    mix = "" if point.in_mix else ", not in the mix"
+    mix = ", not in the mix"
+    if point.in_mix:
+        mix = ""
     return harmless.xml(
         f"{point.number}: {point.label}{mix}; B_ts / B_lp {interval(point.x)}; "
         f"P_lp / P_ts {interval(point.y)}"
@@ -374,25 +384,28 @@ def point_text(point: Point) -> str:
 def interval(figure: Estimate) -> str:
     """`1.43 (1.38 to 1.49)`."""
     between = figure.interval
-    text = "no interval" if between is None else f"{between.low:.3g} to {between.high:.3g}"
+    text = "no interval"
+    if between is not None:
+        text = f"{between.low:.3g} to {between.high:.3g}"
     return f"{figure.value:.3g} ({text})"
 
 
 def points(guideline: Guideline) -> list[Point]:
     """Those that have both ratios, in the order of the experiments; the mix is the last."""
-    found = [
-        Point(
-            str(index),
-            row.label,
-            row.key.operation,
-            row.key.spatiality,
-            row.share is not None,
-            row.bandwidth_ratio,
-            row.power_ratio,
-            row.saves,
+    found = []
+    for index, row in enumerate((r for r in guideline.experiments if not r.reason), start=1):
+        found.append(
+            Point(
+                str(index),
+                row.label,
+                row.key.operation,
+                row.key.spatiality,
+                row.share is not None,
+                row.bandwidth_ratio,
+                row.power_ratio,
+                row.saves,
+            )
         )
-        for index, row in enumerate((r for r in guideline.experiments if not r.reason), start=1)
-    ]
     if guideline.reason is None:
         ratios = guideline.ratio, guideline.power_ratio
         found.append(Point("mix", "the complete mix", "mix", "mix", True, *ratios, guideline.saves))

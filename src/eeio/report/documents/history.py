@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 def document(found: History, warnings: Sequence[str] = ()) -> Document:
     """`warnings` are those of the campaigns: QUICK, fictitious power."""
     changed = sum(bool(one.steps) for one in found.series)
-    used = {point.campaign for one in found.series for point in one.points}
+    used = set()
+    for one in found.series:
+        for point in one.points:
+            used.add(point.campaign)
     answer = (
         f"{found.suite}: {found.metric} changed in {changed} of {len(found.series)} experiments "
         f"over {len(used)} campaigns"
@@ -38,7 +41,9 @@ def document(found: History, warnings: Sequence[str] = ()) -> Document:
         data=lambda: {"schema_version": 1, **asdict(found), "warnings": list(warnings)},
         records=lambda: [
             {
-                "machine": one.machine, "experiment": one.label, **asdict(point),
+                "machine": one.machine,
+                "experiment": one.label,
+                **asdict(point),
                 "metric": found.metric,
                 "changed": any(step.campaign == point.campaign for step in one.steps),
             }
@@ -48,7 +53,7 @@ def document(found: History, warnings: Sequence[str] = ()) -> Document:
         warnings=tuple(warnings),
         hint="eeio compare BEFORE AFTER shows two campaigns in detail",
         charts=charts,
-    )  # fmt: skip
+    )
 
 
 def _table(found: History) -> Table:
@@ -81,5 +86,7 @@ def _changes(series: Series) -> str:
 
 
 def _text(step: Step) -> str:
-    machine = f" ({', '.join(step.machine)})" if step.machine else ""
+    machine = ""
+    if step.machine:
+        machine = f" ({', '.join(step.machine)})"
     return f"{step.utc[:10]} {step.campaign}: {100 * step.change:+.1f} %{machine}"

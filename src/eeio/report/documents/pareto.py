@@ -14,29 +14,33 @@ def pareto_table(choices: Sequence[Choice]) -> Table | None:
     """Those on a front, where there was a choice; None where no group has two."""
     rows = []
     notes = []
-    groups = dict.fromkeys((one.operation, one.buffer) for one in choices)
+    groups = dict.fromkeys((choice.operation, choice.buffer) for choice in choices)
     for operation, buffer in groups:
-        group = [one for one in choices if (one.operation, one.buffer) == (operation, buffer)]
+        group = [
+            choice for choice in choices if (choice.operation, choice.buffer) == (operation, buffer)
+        ]
         placed = [one for one in group if one.on_bandwidth_front is not None]
         if len(placed) < 2:
             continue
         name = f"{operation}, buffer {buffer}"
-        rows += [
-            (
-                name,
-                one.label,
-                plain(one.efficiency_bytes_per_j, MB),
-                plain(one.bandwidth_bytes_per_s, MB),
-                plain(one.latency_p99_s, 1e-3),
-                plain(one.energy_j_per_gb),
-                plain(one.energy_delay_j_s_per_gb2),
-                _fronts(one),
-            )
-            for one in placed
-            if one.on_bandwidth_front or one.on_p99_front
-        ]
+        for one in placed:
+            if one.on_bandwidth_front or one.on_p99_front:
+                rows.append(
+                    (
+                        name,
+                        one.label,
+                        plain(one.efficiency_bytes_per_j, MB),
+                        plain(one.bandwidth_bytes_per_s, MB),
+                        plain(one.latency_p99_s, 1e-3),
+                        plain(one.energy_j_per_gb),
+                        plain(one.energy_delay_j_s_per_gb2),
+                        _fronts(one),
+                    )
+                )
         others = len(group) - len(placed)
-        left = f"; {others} more may not be ranked" if others else ""
+        left = ""
+        if others:
+            left = f"; {others} more may not be ranked"
         notes.append(f"{name}: of {len(placed)} experiments{left}")
     if not rows:
         return None
@@ -54,7 +58,7 @@ def pareto_table(choices: Sequence[Choice]) -> Table | None:
 
 def to_json(choices: Sequence[Choice]) -> list[dict[str, Any]]:
     """Of `eeio compare` and `eeio report`: every experiment, also those on no front."""
-    return [asdict(one) for one in choices]
+    return list(map(asdict, choices))
 
 
 def _fronts(one: Choice) -> str:

@@ -33,11 +33,11 @@ def of_paper(study: str, paper: str, answers: Sequence[Recomputed]) -> Document:
     table = Table(
         title=f"Printed figures of {paper}, recomputed from their other figures",
         header=("Claim", "Place", "Of", "Printed", "Recomputed", "Verdict"),
-        rows=tuple(_row(answer) for answer in answers),
+        rows=tuple(map(_row, answers)),
         numeric=frozenset((3, 4)),
         note=_MEANING,
     )
-    why = Table(
+    reason = Table(
         title="How it was read, and why not",
         header=("Claim", "Verdict", "Why"),
         rows=tuple((a.statement.id, a.verdict, a.reason) for a in answers if a.reason),
@@ -45,7 +45,7 @@ def of_paper(study: str, paper: str, answers: Sequence[Recomputed]) -> Document:
     summary = ", ".join(f"{found[verdict]} {verdict}" for verdict in VERDICTS)
     return Document(
         title=f"eeio study replicate {study}",
-        parts=(table, why, f"{len(answers)} claims: {summary}"),
+        parts=(table, reason, f"{len(answers)} claims: {summary}"),
         data=lambda: {"schema_version": 1, "study": study, "paper": paper, "claims": claims},
         records=lambda: claims,
     )
@@ -53,7 +53,7 @@ def of_paper(study: str, paper: str, answers: Sequence[Recomputed]) -> Document:
 
 def of_all(papers: Sequence[Listed]) -> Document:
     """The list of papers."""
-    listed = [_listed(paper) for paper in papers]
+    listed = list(map(_listed, papers))
     table = Table(
         title="Printed figures of papers, recomputed",
         header=("Study", "Paper", "Claims", *VERDICTS, "From"),
@@ -62,15 +62,18 @@ def of_all(papers: Sequence[Listed]) -> Document:
                 paper.study,
                 paper.paper,
                 str(paper.claims),
-                *(("-",) * len(VERDICTS) if paper.counts is None
-                  else (str(paper.counts[verdict]) for verdict in VERDICTS)),
+                *(
+                    ("-",) * len(VERDICTS)
+                    if paper.counts is None
+                    else (str(paper.counts[verdict]) for verdict in VERDICTS)
+                ),
                 paper.remark,
             )
             for paper in papers
         ),
         numeric=frozenset(range(2, 3 + len(VERDICTS))),
         note=_MEANING,
-    )  # fmt: skip
+    )
     return Document(
         title="eeio study replicate",
         parts=(table,),

@@ -16,12 +16,11 @@ from eeio.units.sizes import percent
 
 def tables(found: Sessions) -> list[Table]:
     """A table per group of two sessions or more, then the differences between groups."""
-    made = [
-        _effects_table(names, effects)
-        for names, effects in zip(found.groups, found.effects, strict=True)
-        if len(names) > 1
-    ]
-    return made + [table for one in found.changes for table in changes.tables(one)]
+    made = []
+    for names, effects in zip(found.groups, found.effects, strict=True):
+        if len(names) > 1:
+            made.append(_effects_table(names, effects))
+    return made + [table for change in found.changes for table in changes.tables(change)]
 
 
 def document(found: Sessions, warnings: tuple[str, ...] = ()) -> Document:
@@ -29,7 +28,7 @@ def document(found: Sessions, warnings: tuple[str, ...] = ()) -> Document:
     return Document(
         title=f"eeio compare: {'; '.join(', '.join(names) for names in found.groups)}",
         parts=tuple(tables(found)),
-        answer=tuple(changes.answer(one) for one in found.changes),
+        answer=tuple(map(changes.answer, found.changes)),
         data=lambda: {**_to_json(found), "warnings": list(warnings)},
         records=lambda: _records(found),
         warnings=warnings,
@@ -40,23 +39,22 @@ def _to_json(found: Sessions) -> dict[str, Any]:
     """`groups` and `effects` side by side, `changes` as `eeio compare` has them."""
     return {
         "schema_version": SCHEMA_VERSION,
-        "groups": [list(names) for names in found.groups],
-        "effects": [[asdict(effect) for effect in of_group] for of_group in found.effects],
-        "changes": [changes.to_json(one) for one in found.changes],
+        "groups": list(map(list, found.groups)),
+        "effects": [list(map(asdict, of_group)) for of_group in found.effects],
+        "changes": list(map(changes.to_json, found.changes)),
     }
 
 
 def _records(found: Sessions) -> list[dict[str, Any]]:
-    effects = [
-        {"group": " + ".join(names), **flat(effect)}
-        for names, of_group in zip(found.groups, found.effects, strict=True)
-        for effect in of_group
-    ]
+    effects = []
+    for names, of_group in zip(found.groups, found.effects, strict=True):
+        for effect in of_group:
+            effects.append({"group": " + ".join(names), **flat(effect)})
     return [
         *(
-            {"before": one.before, "after": one.after, **record}
-            for one in found.changes
-            for record in changes.records(one)
+            {"before": change.before, "after": change.after, **record}
+            for change in found.changes
+            for record in changes.records(change)
         ),
         *effects,
     ]

@@ -65,9 +65,9 @@ def to_json(traced: Traced) -> dict[str, Any]:
         "phases": [
             {
                 **phase.to_json(),
-                "energy": [asdict(reading) for reading in traced.energy.get(place, ())],
+                "energy": list(map(asdict, traced.energy.get(index, ()))),
             }
-            for place, phase in enumerate(traced.phases)
+            for index, phase in enumerate(traced.phases)
         ],
         "rows": [row.to_json() for row in traced.rows],
     }
@@ -124,15 +124,33 @@ def table(traced: Traced) -> Table | tuple[str, ...]:
     begin_s = min(row.start_s for row in traced.rows if row.start_s is not None)
     rows = [_cells(traced, row, begin_s) for row in traced.rows]
     notes = not_observed + ([f"power: {traced.reason}"] if traced.reason else [])
-    notes += [f"power of {why}" for why in _left_out(traced)]
-    notes += [f"{row.name}: {row.reason}" for row in traced.rows if row.reason is not None]
-    notes += [f"MB/J of {where}: power excludes the drives" for where in _no_drives(traced)]
-    notes += [note for note, applies in _notes_on_rows(traced.rows) if applies]
-    notes += [traced.overhead] if traced.overhead else []
+    for why in _left_out(traced):
+        notes.append(f"power of {why}")
+    for row in traced.rows:
+        if row.reason is not None:
+            notes.append(f"{row.name}: {row.reason}")
+    for where in _no_drives(traced):
+        notes.append(f"MB/J of {where}: power excludes the drives")
+    for note, applies in _notes_on_rows(traced.rows):
+        if applies:
+            notes.append(note)
+    if traced.overhead:
+        notes.append(traced.overhead)
     header = (
-        "Phase", "Operation", "Spatiality", "Start (s)", "Length (s)", "Requests", "Size (share)",
-        "MB", "MB/s", "Processes", "Power (W)", "Energy (J)", "MB/J",
-    )  # fmt: skip
+        "Phase",
+        "Operation",
+        "Spatiality",
+        "Start (s)",
+        "Length (s)",
+        "Requests",
+        "Size (share)",
+        "MB",
+        "MB/s",
+        "Processes",
+        "Power (W)",
+        "Energy (J)",
+        "MB/J",
+    )
     numeric = frozenset(range(3, 10))
     return Table("I/O phases", header, tuple(rows), numeric, "\n".join(notes))
 
@@ -145,22 +163,28 @@ def _cells(traced: Traced, row: Row, begin_s: float) -> tuple[str, ...]:
         if phase.request_size_bytes is not None:
             size = f"{format_size(phase.request_size_bytes)} ({phase.request_size_share:.0%})"
         requests = (
-            _operation(traced, row), phase.spatiality, f"{phase.requests}", size,
+            _operation(traced, row),
+            phase.spatiality,
+            f"{phase.requests}",
+            size,
             str(phase.processes),
-        )  # fmt: skip
+        )
     operation, pattern, count, size, processes = requests
     return (
-        row.name, operation, pattern,
+        row.name,
+        operation,
+        pattern,
         "-" if row.start_s is None else f"{row.start_s - begin_s:.3f}",
         "-" if row.seconds is None else f"{row.seconds:.3f}",
-        count, size,
+        count,
+        size,
         "-" if row.bytes_moved is None else number(row.bytes_moved / MB),
         _marked(row, _rate(row)),
         processes,
         _of_domains(row.energy, lambda r: r.power_w),
         _of_domains(row.energy, lambda r: r.energy_j),
         _marked(row, _of_domains(row.energy, partial(_mb_per_j, row))),
-    )  # fmt: skip
+    )
 
 
 def _rate(row: Row) -> str:
@@ -168,12 +192,16 @@ def _rate(row: Row) -> str:
     if row.bytes_moved is None or row.seconds is None:
         return "-"
     span_s = row.seconds + row.overlap_s
-    return number(row.bytes_moved / MB / span_s) if span_s > 0 else "-"
+    if span_s > 0:
+        return number(row.bytes_moved / MB / span_s)
+    return "-"
 
 
 def _marked(row: Row, text: str) -> str:
     in_cache = row.bytes_into_page_cache or row.bytes_page_cache_unknown
-    return f"{text}{_IN_CACHE}" if in_cache and text != "-" else text
+    if in_cache and text != "-":
+        return f"{text}{_IN_CACHE}"
+    return text
 
 
 def _notes_on_rows(rows: Sequence[Row]) -> tuple[tuple[str, bool], ...]:
@@ -191,9 +219,13 @@ def _not_observed(unobserved: Sequence[Unobserved]) -> list[str]:
     files = [each.file for each in unobserved if each.file is not None]
     kinds = [each.kind for each in unobserved if each.file is None]
     if files:
-        more = f" and {len(files) - _MOST_FILES} more files" if len(files) > _MOST_FILES else ""
+        more = ""
+        if len(files) > _MOST_FILES:
+            more = f" and {len(files) - _MOST_FILES} more files"
         kinds.append(f"mmap of {', '.join(files[:_MOST_FILES])}{more}")
-    return [f"not observed, so its bytes are missing: {'; '.join(kinds)}"] if kinds else []
+    if kinds:
+        return [f"not observed, so its bytes are missing: {'; '.join(kinds)}"]
+    return []
 
 
 def _of_domains(

@@ -27,8 +27,15 @@ for _name in ("timezone", "date.epoch"):  # which that leaves
     matplotlib.rcParams[_name] = matplotlib.rcParamsDefault[_name]
 
 BLUE, VERMILION, GREEN, PURPLE, GREY, WINE, INDIGO, BLACK = (
-    "#0072B2", "#C04E00", "#00785A", "#AA3377", "#555555", "#882255", "#332288", "#000000",
-)  # fmt: skip
+    "#0072B2",
+    "#C04E00",
+    "#00785A",
+    "#AA3377",
+    "#555555",
+    "#882255",
+    "#332288",
+    "#000000",
+)
 """Of Okabe and Ito's and of Paul Tol's colour-blind safe palettes, the lighter ones darkened: each
 at least 4.5:1 on white (WCAG 2.2 wants 3:1 of graphics, 4.5:1 of text)."""
 COLOURS = (BLUE, VERMILION, GREEN, PURPLE, GREY, WINE, INDIGO, BLACK)
@@ -48,7 +55,9 @@ _PNG_DPI = 300
 
 def ending(stamped: str) -> str:
     """Of the title of a figure with that stamp."""
-    return f" - {stamped}" if stamped else ""
+    if stamped:
+        return f" - {stamped}"
+    return ""
 
 
 @dataclass(frozen=True)
@@ -79,13 +88,13 @@ class Layout(ConstrainedLayoutEngine):
     same data must give the same file."""
 
     def execute(self, fig: Figure) -> Any:
-        found = super().execute(fig)
+        solved = super().execute(fig)
         for axis in fig.axes:
             place = axis.get_position(original=True).bounds
             left, bottom, width, height = (round(one, _PLACE_DIGITS) for one in place)
             axis.set_position((left, bottom, width, height), "original")
             axis.set_in_layout(True)
-        return found
+        return solved
 
 
 def sheet(width: float, height: float, legend: Sequence[str] = ()) -> Figure:
@@ -122,7 +131,7 @@ def _wrapped_labels(width: float, labels: Sequence[str]) -> list[str]:
 
 
 def _legend_columns(width: float, labels: Sequence[str]) -> int:
-    longest = max((len(label) for label in labels), default=1)
+    longest = max(map(len, labels), default=1)
     fits = int(width / (longest * _CHARACTER_INCHES + _HANDLE_INCHES))
     return max(1, min(len(labels), fits))
 
@@ -153,7 +162,9 @@ def finished(
 def set_title(figure: Figure, title: str) -> None:
     """Wrapped where the figure is narrow."""
     width = figure.get_size_inches()[0]
-    size = 10 if width > 5 else 8
+    size = 8
+    if width > 5:
+        size = 10
     figure.suptitle(textwrap.fill(title, int(width * 120 / size)), fontsize=size)
 
 
@@ -164,9 +175,19 @@ def stamp(axes: Axes, text: str, inches: float | None = None) -> None:
         inches = axes.bbox.width / axes.figure.dpi
     size = max(5.0, min(15.0, 0.9 * 72 * inches / (0.6 * len(text))))
     axes.text(
-        0.5, 0.5, text, transform=axes.transAxes, ha="center", va="center",
-        fontsize=size, color=_STAMP, alpha=0.5, zorder=10, clip_on=True, parse_math=False,
-    )  # fmt: skip
+        0.5,
+        0.5,
+        text,
+        transform=axes.transAxes,
+        ha="center",
+        va="center",
+        fontsize=size,
+        color=_STAMP,
+        alpha=0.5,
+        zorder=10,
+        clip_on=True,
+        parse_math=False,
+    )
 
 
 def foreign(name: str) -> str:
@@ -203,9 +224,10 @@ def file_of(drawing: Drawing, form: str) -> bytes:
     if form == "pdf":
         with matplotlib.rc_context({"pdf.fonttype": 42}):
             drawing.figure.savefig(
-                out, format="pdf",
+                out,
+                format="pdf",
                 metadata={"Title": title, "Subject": description, "CreationDate": None},
-            )  # fmt: skip
+            )
     else:
         drawing.figure.savefig(
             out, format="png", dpi=_PNG_DPI, metadata={"Title": title, "Description": description}

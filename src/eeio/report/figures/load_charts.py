@@ -23,7 +23,7 @@ from eeio.analysis.summary import Quartiles
 from eeio.comparison.campaigns import named_cells
 from eeio.comparison.cells import size_label
 from eeio.record.publication import stamp_of
-from eeio.record.run import DOMAINS
+from eeio.record.run import DOMAINS, EnergyReading
 from eeio.record.store import Campaign
 from eeio.report.campaign.characterized import Report
 from eeio.report.campaign.data_source import is_imported
@@ -45,8 +45,14 @@ from eeio.units.sizes import format_size
 CHARTS = ("latency", "depth", "power")
 """The names of `--chart`."""
 
-_PERCENTILES = {"p50": "50", "p95": "95", "p99": "99", "p999": "99.9", "p9999": "99.99",
-                "max": "max"}  # fmt: skip
+_PERCENTILES = {
+    "p50": "50",
+    "p95": "95",
+    "p99": "99",
+    "p999": "99.9",
+    "p9999": "99.99",
+    "max": "max",
+}
 _MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
 _MOST_LINES = 16
 """Of experiments in a chart; more could not be told apart."""
@@ -129,7 +135,9 @@ class _Quantity:
 
 def _j_per_request(row: Row, figures: DomainFigures | None) -> Quartiles | None:
     """The reciprocal of IOPS/W."""
-    rate = None if figures is None else figures["iops_per_w"]
+    rate = None
+    if figures is not None:
+        rate = figures["iops_per_w"]
     if rate is None or rate.q1 <= 0:
         return None
     return Quartiles(1 / rate.median, 1 / rate.q3, 1 / rate.q1)
@@ -152,7 +160,9 @@ def _depth_of(row: Row, report: Report) -> int | None:
     imported = {campaign.name for campaign in report.campaigns if is_imported(campaign)}
     # eeio's own profile of fio requests one at a time unless its argument says otherwise.
     is_own = row.experiment.tool == "fio" and row.campaign not in imported
-    return 1 if is_own and not stated else None
+    if is_own and not stated:
+        return 1
+    return None
 
 
 _Groups = dict[str, list[tuple[int, Row]]]
@@ -290,7 +300,10 @@ def _power(report: Report, readings: Readings, look: Look) -> dict[str, Drawing]
     stamped = stamp_of(report.campaigns)
     of_each = list(zip(report.campaigns, named_cells(report.campaigns), strict=True))
     every = run_figures.drawn(of_each, readings, stamped, look)
-    found = {name: one for name, one in every.items() if name.startswith("power-over-time")}
+    found = {}
+    for name, one in every.items():
+        if name.startswith("power-over-time"):
+            found[name] = one
     if found:
         return found
     means: dict[str, Sequence[_Mean]] = {}
@@ -332,16 +345,20 @@ def _draw_means(report: Report, means: Mapping[str, Sequence[_Mean]], look: Look
     count = sum(map(len, means.values()))
     description = f"The mean power of {count} runs; their readings are not stored."
     return _done(
-        _Sheet(figure, panels, sources, ""), "Power over time, mean of each run", report,
+        _Sheet(figure, panels, sources, ""),
+        "Power over time, mean of each run",
+        report,
         description,
-    )  # fmt: skip
+    )
 
 
 def _means(campaign: Campaign) -> list[_Mean]:
     """Of each valid run with a measured power, in its widest domain."""
-    found = []
+    means = []
     for run in campaign.runs:
-        every = [reading for phase in run.phases for reading in phase.energy]
+        every: list[EnergyReading] = []
+        for phase in run.phases:
+            every.extend(phase.energy)
         readings = list(filter(is_powered, every))
         if not readings or run.validity or not run.started_utc or not run.duration_s:
             continue
@@ -349,8 +366,8 @@ def _means(campaign: Campaign) -> list[_Mean]:
         assert widest.power_w is not None
         begin_s = datetime.fromisoformat(run.started_utc).timestamp()
         source = f"{widest.domain} ({widest.meter})"
-        found.append(_Mean(source, begin_s, run.duration_s, widest.power_w))
-    return found
+        means.append(_Mean(source, begin_s, run.duration_s, widest.power_w))
+    return means
 
 
 def _label(row: Row, report: Report, without: Sequence[str]) -> str:
@@ -358,7 +375,9 @@ def _label(row: Row, report: Report, without: Sequence[str]) -> str:
     experiment = row.experiment
     assert experiment is not None
     arguments = dict(experiment.arguments)
-    parts = [row.campaign] if len(report.campaigns) > 1 else []
+    parts = []
+    if len(report.campaigns) > 1:
+        parts = [row.campaign]
     parts.append(row.io_label)
     if "size" not in without and row.request_size_bytes is not None:
         parts.append(format_size(row.request_size_bytes))
@@ -386,7 +405,9 @@ def _style(number: int) -> dict[str, Any]:
 
 
 def _left_out(count: int) -> str:
-    return f"; {count - _MOST_LINES} more are left out" if count > _MOST_LINES else ""
+    if count > _MOST_LINES:
+        return f"; {count - _MOST_LINES} more are left out"
+    return ""
 
 
 @dataclass(frozen=True)

@@ -53,8 +53,10 @@ _MARKS = {"off": "o", "on": "s", "as found": "D"}
 _PANEL_INCHES = (3.1, 2.9)
 # Of the labels below an axis: narrower, and neighbours touch.
 _KIND_INCHES = 0.36
-_METRICS = {BANDWIDTH: ("bandwidth", "Bandwidth (MB/s)", MB),
-            EFFICIENCY: ("efficiency", "Energy efficiency (MB/J)", MB)}  # fmt: skip
+_METRICS = {
+    BANDWIDTH: ("bandwidth", "Bandwidth (MB/s)", MB),
+    EFFICIENCY: ("efficiency", "Energy efficiency (MB/J)", MB),
+}
 _A_REPETITION = "a repetition; line: median, band: its 95 % interval; thin line: quartiles"
 
 
@@ -73,43 +75,68 @@ def drawn(
     are wanted. `readings` gives what the meters of a campaign read over time."""
     names = machine_names(campaigns)
     stamped = stamp_of(campaigns)
-    of_each = [
-        (campaign, [cell for cell in cells_of(campaign, name) if wanted(cell)])
-        for campaign, name in zip(campaigns, names, strict=True)
-    ]
-    cells = [cell for _, of_one in of_each for cell in of_one]
-    found: dict[str, Drawing] = {}
-    for source in dict.fromkeys(_source(cell) for cell in cells):
-        mine = [cell for cell in cells if _source(cell) == source]
+    of_each = []
+    for campaign, name in zip(campaigns, names, strict=True):
+        of_each.append((campaign, list(filter(wanted, cells_of(campaign, name)))))
+    by_source: dict[tuple[str, str], list[Cell]] = {}
+    for _, cells in of_each:
+        for cell in cells:
+            by_source.setdefault(_source(cell), []).append(cell)
+    figures: dict[str, Drawing] = {}
+    for source, cells in by_source.items():
         # Most campaigns have one; its name then adds no information.
-        suffix = "" if len({_source(cell) for cell in cells}) == 1 else "-" + "-".join(source)
-        for metric, (name, label, unit) in _metrics(mine).items():
-            for operation in ("write", "read"):
-                chosen = [c for c in mine if c.factors["operation"] == operation and c.n(metric)]
-                flushes = dict.fromkeys(_flushed(cell) for cell in chosen)
-                for flushed in flushes:
-                    # Writes that end at different moments never share a figure.
-                    own = [c for c in chosen if _flushed(c) == flushed]
-                    of_flush = f", {flushed}" if len(flushes) > 1 else ""
-                    title = f"{label.partition(' (')[0]}, {operation}{of_flush} "
-                    title += f"({', '.join(source)})"
-                    file = f"{name}-{operation}{suffix}{of_flush}".replace(", ", "-")
-                    axis = label + _domains(own) if metric == EFFICIENCY else label
-                    found[file.replace(" ", "-")] = _repetitions(
-                        own, metric, unit, axis, title, stamped, look
-                    )
-        times = _times(mine, source, stamped, look)
-        found |= {f"{name}{suffix}": one for name, one in times.items()}
-    idle = [
+        suffix = ""
+        if len(by_source) != 1:
+            suffix = "-" + "-".join(source)
+        figures |= _by_metric(cells, source, suffix, stamped, look)
+        times = _times(cells, source, stamped, look)
+        figures |= {f"{name}{suffix}": drawing for name, drawing in times.items()}
+    if idle := _idle_and_busy_values(of_each):
+        figures["idle-busy"] = _idle_busy(idle, stamped, look)
+    figures |= run_figures.drawn(of_each, readings, stamped, look)
+    return figures | processors([_only(*each) for each in of_each], names, stamped, look)
+
+
+def _by_metric(
+    cells: Sequence[Cell], source: tuple[str, str], suffix: str, stamped: str, look: Look
+) -> dict[str, Drawing]:
+    """A figure for each metric and operation. Writes that end at different moments never share
+    one."""
+    figures = {}
+    for metric, (name, label, unit) in _metrics(cells).items():
+        for operation in ("write", "read"):
+            by_flush: dict[str, list[Cell]] = {}
+            for cell in cells:
+                if cell.factors["operation"] == operation and cell.n(metric):
+                    by_flush.setdefault(_flushed(cell), []).append(cell)
+            for flushed, alike in by_flush.items():
+                of_flush = ""
+                if len(by_flush) > 1:
+                    of_flush = f", {flushed}"
+                title = f"{label.partition(' (')[0]}, {operation}{of_flush} ({', '.join(source)})"
+                file = f"{name}-{operation}{suffix}{of_flush}".replace(", ", "-")
+                axis = label
+                if metric == EFFICIENCY:
+                    axis = label + _domains(alike)
+                figures[file.replace(" ", "-")] = _repetitions(
+                    alike, metric, unit, axis, title, stamped, look
+                )
+    return figures
+
+
+def _idle_and_busy_values(
+    of_each: Sequence[tuple[Campaign, Sequence[Cell]]],
+) -> list[tuple[IdleBusy, Sequence[float]]]:
+    """Each domain with an idle power, and the powers of its busiest experiment."""
+    cells: list[Cell] = []
+    for _, of_campaign in of_each:
+        cells.extend(of_campaign)
+    return [
         (item, _busy_values(cells, item))
-        for campaign, of_one in of_each
-        for item in idle_and_busy(campaign, of_one)
+        for campaign, of_campaign in of_each
+        for item in idle_and_busy(campaign, of_campaign)
         if item.domain != "rest" and item.idle_w is not None
     ]
-    if idle:
-        found["idle-busy"] = _idle_busy(idle, stamped, look)
-    found |= run_figures.drawn(of_each, readings, stamped, look)
-    return found | processors([_only(*one) for one in of_each], names, stamped, look)
 
 
 def _only(campaign: Campaign, cells: Sequence[Cell]) -> Campaign:
@@ -134,7 +161,9 @@ def _times(
     }
     found = {}
     for (work, operation, flushed), own in groups.items():
-        of_flush = f", {flushed}" if several[work, operation] else ""
+        of_flush = ""
+        if several[work, operation]:
+            of_flush = f", {flushed}"
         label = f"Time of {format_size(work)} (s)"
         title = f"Time of {format_size(work)}, {operation}{of_flush} ({', '.join(source)})"
         name = f"time-{format_size(work)}-{operation}{of_flush}".replace(", ", "-")
@@ -147,7 +176,9 @@ def _times(
 def _domains(cells: Sequence[Cell]) -> str:
     """The power domains of a MB/J: ` of system`; for several machines all of their domains."""
     names = dict.fromkeys(name for cell in cells for name in cell.efficiency_of)
-    return f" of {', '.join(map(foreign, names))}" if names else ""
+    if names:
+        return f" of {', '.join(map(foreign, names))}"
+    return ""
 
 
 def _source(cell: Cell) -> tuple[str, str]:
@@ -156,14 +187,15 @@ def _source(cell: Cell) -> tuple[str, str]:
 
 def _flushed(cell: Cell) -> str:
     flush = f"flush {cell.factors['flush']}"
-    return f"{flush}, not durable" if cell.factors["durable"] == "no" else flush
+    if cell.factors["durable"] == "no":
+        return f"{flush}, not durable"
+    return flush
 
 
 def _metrics(cells: Sequence[Cell]) -> Mapping[str, tuple[str, str, float]]:
-    domains = {
-        metric: (f"power-{domain}", f"Power of the {domain} (W)", 1.0)
-        for domain, metric in POWER.items()
-    }
+    domains = {}
+    for domain, metric in POWER.items():
+        domains[metric] = (f"power-{domain}", f"Power of the {domain} (W)", 1.0)
     return {
         metric: label
         for metric, label in {**_METRICS, **domains}.items()
@@ -173,7 +205,9 @@ def _metrics(cells: Sequence[Cell]) -> Mapping[str, tuple[str, str, float]]:
 
 def _place(cell: Cell) -> tuple[str, str]:
     target = cell.factors["target"]
-    file_system = "" if target in ("file", "device") else f" {target.removeprefix('file on ')}"
+    file_system = ""
+    if target not in ("file", "device"):
+        file_system = f" {target.removeprefix('file on ')}"
     return cell.factors["machine"], cell.factors["device"] + file_system
 
 
@@ -184,7 +218,7 @@ def _grid(
     have are below each other. `least` is the minimum width of a panel, in inches."""
     machines = list(dict.fromkeys(machine for machine, _ in places))
     drives = {m: [drive for machine, drive in places if machine == m] for m in machines}
-    columns = max(len(of_machine) for of_machine in drives.values())
+    columns = max(map(len, drives.values()))
     panel = max(_PANEL_INCHES[0], least)
     if look.width_inches is not None:
         columns = max(1, min(columns, int((look.width_inches - 0.4) / least)))
@@ -194,16 +228,18 @@ def _grid(
         for machine, of_machine in drives.items()
         for first in range(0, len(of_machine), columns)
     ]
-    height = _PANEL_INCHES[1] if look.width_inches is None else 2.2
+    height = 2.2
+    if look.width_inches is None:
+        height = _PANEL_INCHES[1]
     figure = sheet(width, height * len(lines) + 0.7, legend)
     axes = figure.subplots(len(lines), columns, squeeze=False, sharey=True)
     found = {}
     for row, (machine, of_line) in zip(axes, lines, strict=True):
-        for place, axis in enumerate(row):
-            if place < len(of_line):
-                heading = foreign(f"{machine}, {of_line[place]}")
+        for index, axis in enumerate(row):
+            if index < len(of_line):
+                heading = foreign(f"{machine}, {of_line[index]}")
                 axis.set_title(textwrap.fill(heading, int(13 * width / columns)), fontsize=8)
-                found[machine, of_line[place]] = axis
+                found[machine, of_line[index]] = axis
             else:
                 axis.set_axis_off()
     return figure, found
@@ -219,35 +255,24 @@ def _repetitions(
     look: Look,
 ) -> Drawing:
     """Figures 1, 2, 4, 5, 10 and 11: bars of medians, dots of repetitions."""
-    places = sorted({_place(cell) for cell in cells}, key=lambda place: (place[0] != "PC", place))
-    kinds = sorted({_kind(cell) for cell in cells}, key=_kind_order)
-    buffers = [b for b in ("off", "on", "as found") if any(c.factors["buffer"] == b for c in cells)]
+    places = sorted(set(map(_place, cells)), key=lambda place: (place[0] != "PC", place))
+    kinds = sorted(set(map(_kind, cells)), key=_kind_order)
     values = [value / unit for cell in cells for value in cell.values(metric)]
     logarithmic = is_logarithmic(values)
-    handles = [Line2D([], [], marker=_MARKS[b], linestyle="", color=_COLOURS[b]) for b in buffers]
-    handles.append(Line2D([], [], marker=".", linestyle="-", color="black"))
-    labels = [*(f"buffer cache {b}" for b in buffers), _A_REPETITION]
+    buffers = _buffers(cells)
+    legend = _legend(buffers)
     least = min(max(1.5, _KIND_INCHES * len(kinds) + 0.4), (look.width_inches or 99) - 0.4)
-    figure, panels = _grid(places, look, least, labels)
+    figure, panels = _grid(places, look, least, [text for _, text in legend])
     width = 0.7 / len(buffers)
     for cell in cells:
-        panel = panels[_place(cell)]
         buffer = cell.factors["buffer"]
         shift = (buffers.index(buffer) - (len(buffers) - 1) / 2) * width
         at = kinds.index(_kind(cell)) + shift
         of_cell = [value / unit for value in cell.values(metric)]
-        _dots(panel, at, width * 0.85, of_cell, _COLOURS[buffer], _MARKS[buffer])
+        colour, mark = _COLOURS[buffer], _MARKS[buffer]
+        _dots(panels[_place(cell)], at, width * 0.85, of_cell, colour, mark)
     for panel in panels.values():
-        panel.set_xticks(
-            range(len(kinds)), [f"{s[:4]}.\n{size_label(size)}" for s, size in kinds], fontsize=7
-        )
-        panel.set_xlim(-0.6, len(kinds) - 0.4)
-        panel.grid(axis="y", linewidth=0.3)
-        panel.tick_params(axis="y", labelsize=7)
-        if logarithmic:
-            panel.set_yscale("log")
-        else:
-            panel.set_ylim(bottom=0)
+        _set_axes(panel, kinds, logarithmic)
         if stamped:
             stamp(panel, stamped)
     axis = label + (", logarithmic scale" if logarithmic else "")
@@ -255,11 +280,37 @@ def _repetitions(
     return finished(
         figure,
         title + ending(stamped),
-        list(zip(handles, labels, strict=True)),
-        f"{axis}: {len(cells)} experiments on "
-        f"{', '.join(f'{machine}, {drive}' for machine, drive in places)}. "
+        legend,
+        f"{axis}: {len(cells)} experiments on {', '.join(map(', '.join, places))}. "
         f"From {min(values):.4g} to {max(values):.4g}. {_A_REPETITION}.",
     )
+
+
+def _buffers(cells: Sequence[Cell]) -> list[str]:
+    """The states of the buffer cache in these cells, in the order of the colours."""
+    states = {cell.factors["buffer"] for cell in cells}
+    return list(filter(states.__contains__, _COLOURS))
+
+
+def _legend(buffers: Sequence[str]) -> list[tuple[Line2D, str]]:
+    legend = []
+    for buffer in buffers:
+        handle = Line2D([], [], marker=_MARKS[buffer], linestyle="", color=_COLOURS[buffer])
+        legend.append((handle, f"buffer cache {buffer}"))
+    handle = Line2D([], [], marker=".", linestyle="-", color="black")
+    return [*legend, (handle, _A_REPETITION)]
+
+
+def _set_axes(panel: Axes, kinds: Sequence[tuple[str, int | None]], logarithmic: bool) -> None:
+    texts = [f"{spatiality[:4]}.\n{size_label(size)}" for spatiality, size in kinds]
+    panel.set_xticks(range(len(kinds)), texts, fontsize=7)
+    panel.set_xlim(-0.6, len(kinds) - 0.4)
+    panel.grid(axis="y", linewidth=0.3)
+    panel.tick_params(axis="y", labelsize=7)
+    if logarithmic:
+        panel.set_yscale("log")
+    else:
+        panel.set_ylim(bottom=0)
 
 
 def _kind(cell: Cell) -> tuple[str, int | None]:
@@ -284,18 +335,29 @@ def _dots(
     left, right = at - width / 2, at + width / 2
     if estimate.interval is not None:
         panel.fill_between(
-            [left, right], estimate.interval.low, estimate.interval.high, color=colour, alpha=0.3,
-            linewidth=0, zorder=2,
-        )  # fmt: skip
+            [left, right],
+            estimate.interval.low,
+            estimate.interval.high,
+            color=colour,
+            alpha=0.3,
+            linewidth=0,
+            zorder=2,
+        )
     panel.hlines(estimate.value, left, right, color=colour, linewidth=1.8, zorder=3)
     panel.vlines(right, found.q1, found.q3, color=colour, linewidth=1.0, zorder=3)
     # Side by side, so that equal values stay apart.
     spread = width * 0.8 / max(1, len(values) - 1)
     first = at - spread * (len(values) - 1) / 2
     panel.plot(
-        [first + spread * n for n in range(len(values))], values, mark, markersize=2.4,
-        color=colour, markeredgecolor="black", markeredgewidth=0.3, zorder=4,
-    )  # fmt: skip
+        [first + spread * n for n in range(len(values))],
+        values,
+        mark,
+        markersize=2.4,
+        color=colour,
+        markeredgecolor="black",
+        markeredgewidth=0.3,
+        zorder=4,
+    )
 
 
 def _busy_values(cells: Sequence[Cell], item: IdleBusy) -> Sequence[float]:
@@ -311,24 +373,19 @@ def _idle_busy(
     items: Sequence[tuple[IdleBusy, Sequence[float]]], stamped: str, look: Look
 ) -> Drawing:
     """Figure 6: a panel a domain, a pair of bars a machine and drive."""
-    domains = list(dict.fromkeys(item.domain for item, _ in items))
-    widest = max(sum(item.domain == domain for item, _ in items) for domain in domains)
-    width = look.width_inches or max(4.5, 1.0 + widest)
+    by_domain: dict[str, list[tuple[IdleBusy, Sequence[float]]]] = {}
+    for item, values in items:
+        by_domain.setdefault(item.domain, []).append((item, values))
+    width = look.width_inches or max(4.5, 1.0 + max(map(len, by_domain.values())))
     labels = ["idle: mean of the baseline; black line: its median", f"busy: {_A_REPETITION}"]
-    figure = sheet(width, 2.6 * len(domains) + 0.6, labels)
-    axes = figure.subplots(len(domains), 1, squeeze=False)
-    for (panel,), domain in zip(axes, domains, strict=True):
-        mine = [(item, values) for item, values in items if item.domain == domain]
-        for at, (item, values) in enumerate(mine):
-            assert item.idle_w is not None
-            panel.bar(at - 0.2, item.idle_w, 0.36, color=GREEN)
-            if item.idle_median_w is not None:
-                panel.hlines(item.idle_median_w, at - 0.38, at - 0.02, color="black", linewidth=1.2)
-            if values:
-                _dots(panel, at + 0.2, 0.36, values, VERMILION)
+    figure = sheet(width, 2.6 * len(by_domain) + 0.6, labels)
+    axes = figure.subplots(len(by_domain), 1, squeeze=False)
+    for (panel,), (domain, of_domain) in zip(axes, by_domain.items(), strict=True):
+        for at, (item, values) in enumerate(of_domain):
+            _pair_of_bars(panel, at, item, values)
         panel.set_xticks(
-            range(len(mine)),
-            [f"{foreign(item.machine)}\n{foreign(item.device)}" for item, _ in mine],
+            range(len(of_domain)),
+            [f"{foreign(item.machine)}\n{foreign(item.device)}" for item, _ in of_domain],
             fontsize=7,
         )
         panel.set_ylim(bottom=0)
@@ -338,12 +395,23 @@ def _idle_busy(
             stamp(panel, stamped)
     title = "Power when idle and in the busiest experiment" + ending(stamped)
     handles = [Line2D([], [], marker="s", linestyle="", color=c) for c in (GREEN, VERMILION)]
-    description = "; ".join(
-        f"{item.machine} {item.device}, {item.domain}: idle {item.idle_w:.4g} W"
-        + ("" if item.idle_median_w is None else f" (median {item.idle_median_w:.4g} W)")
-        for item, _ in items
-        if item.idle_w is not None
-    )
+    description = "; ".join(_idle_text(item) for item, _ in items if item.idle_w is not None)
     return finished(
         figure, title, list(zip(handles, labels, strict=True)), f"{description}. {_A_REPETITION}."
     )
+
+
+def _pair_of_bars(panel: Axes, at: int, item: IdleBusy, values: Sequence[float]) -> None:
+    assert item.idle_w is not None
+    panel.bar(at - 0.2, item.idle_w, 0.36, color=GREEN)
+    if item.idle_median_w is not None:
+        panel.hlines(item.idle_median_w, at - 0.38, at - 0.02, color="black", linewidth=1.2)
+    if values:
+        _dots(panel, at + 0.2, 0.36, values, VERMILION)
+
+
+def _idle_text(item: IdleBusy) -> str:
+    text = f"{item.machine} {item.device}, {item.domain}: idle {item.idle_w:.4g} W"
+    if item.idle_median_w is None:
+        return text
+    return f"{text} (median {item.idle_median_w:.4g} W)"

@@ -6,7 +6,7 @@ matplotlib is imported when a figure is drawn.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from eeio.report.table_and_plot import Plot
 
@@ -54,45 +54,65 @@ def plot(name: str, lines: Lines) -> Plot:
 
 def _drawing(lines: Lines, look: "Look") -> "Drawing":
     """All panels over one x axis; values that span much on a logarithmic one."""
-    from eeio.report.figures.drawing import COLOURS, finished, foreign, is_logarithmic, sheet, stamp
+    from eeio.report.figures.drawing import finished, foreign, sheet, stamp
 
     panels = lines.panels
     width = look.width_inches or _SCREEN_INCHES
     labels = list(dict.fromkeys(line.label for panel in panels for line in panel.lines))
-    figure = sheet(width, _PANEL_INCHES * len(panels) + 0.4, [foreign(label) for label in labels])
-    handles = {}
-    for axes, panel in zip(
-        figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0], panels, strict=True
-    ):
-        every = [y for line in panel.lines for _, y in line.points]
-        for line in panel.lines:
-            place = labels.index(line.label)
-            (handles[line.label],) = axes.plot(
-                [x for x, _ in line.points], [y for _, y in line.points],
-                marker=_MARKS[place % len(_MARKS)], color=COLOURS[place % len(COLOURS)],
-                markersize=4, linewidth=1.0,
-                linestyle="-" if place < len(COLOURS) else "--",
-            )  # fmt: skip
-        axis = panel.axis
-        if is_logarithmic(every):
-            axes.set_yscale("log")
-            axis += ", logarithmic scale"
-        elif panel.from_zero:
-            axes.set_ylim(bottom=0)
-        if panel.shaded is not None:
-            axes.axvspan(*panel.shaded, color="#EEEEEE", zorder=0)
-        axes.set_ylabel(axis, fontsize=8)
-        axes.tick_params(labelsize=7)
-        axes.grid(alpha=0.3)
+    figure = sheet(width, _PANEL_INCHES * len(panels) + 0.4, list(map(foreign, labels)))
+    all_axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
+    handles: dict[str, Any] = {}
+    for axes, panel in zip(all_axes, panels, strict=True):
+        handles |= _draw_panel(axes, panel, labels)
         if lines.stamped:
             stamp(axes, lines.stamped, 0.8 * width)
-    axes.set_xlabel(lines.x_axis, fontsize=8)
+    all_axes[-1].set_xlabel(lines.x_axis, fontsize=8)
     ranges = "; ".join(f"{panel.axis}: {_range(panel)}" for panel in panels)
     entries = [(handles[label], foreign(label)) for label in labels]
     description = f"{len(labels)} lines over {lines.x_axis}. {ranges}."
     return finished(figure, lines.title, entries, description)
 
 
+def _draw_panel(axes: Any, panel: Panel, labels: Sequence[str]) -> dict[str, Any]:
+    """The handles of its lines, by label."""
+    from eeio.report.figures.drawing import COLOURS, is_logarithmic
+
+    handles = {}
+    for line in panel.lines:
+        number = labels.index(line.label)
+        (handles[line.label],) = axes.plot(
+            [x for x, _ in line.points],
+            [y for _, y in line.points],
+            marker=_MARKS[number % len(_MARKS)],
+            color=COLOURS[number % len(COLOURS)],
+            markersize=4,
+            linewidth=1.0,
+            linestyle="-" if number < len(COLOURS) else "--",
+        )
+    axis = panel.axis
+    if is_logarithmic(_values(panel)):
+        axes.set_yscale("log")
+        axis += ", logarithmic scale"
+    elif panel.from_zero:
+        axes.set_ylim(bottom=0)
+    if panel.shaded is not None:
+        axes.axvspan(*panel.shaded, color="#EEEEEE", zorder=0)
+    axes.set_ylabel(axis, fontsize=8)
+    axes.tick_params(labelsize=7)
+    axes.grid(alpha=0.3)
+    return handles
+
+
+def _values(panel: Panel) -> list[float]:
+    values = []
+    for line in panel.lines:
+        for _, y in line.points:
+            values.append(y)
+    return values
+
+
 def _range(panel: Panel) -> str:
-    every = [y for line in panel.lines for _, y in line.points]
-    return f"{min(every):.4g} to {max(every):.4g}" if every else "not measured"
+    values = _values(panel)
+    if not values:
+        return "not measured"
+    return f"{min(values):.4g} to {max(values):.4g}"

@@ -37,8 +37,8 @@ def tables(chapter: Chapter, mark: str) -> list[Table]:
     counts the others by their reason; that of the first describes how all differ from the paper.
     `mark` is the result of `stamped`."""
     return [
-        _table(_title(chapter, topic, mark), chapter, found, "" if place else chapter.apart)
-        for place, (topic, found) in enumerate(_topics(chapter.beside))
+        _table(_title(chapter, topic, mark), chapter, found, "" if index else chapter.apart)
+        for index, (topic, found) in enumerate(_topics(chapter.beside))
     ]
 
 
@@ -104,7 +104,9 @@ def value(figure: PaperFigure, found: float | None) -> str:
 
 def _title(chapter: Chapter, topic: str, mark: str) -> str:
     title = f"{chapter.paper} compared with this report: {topic}"
-    return f"{title} - {mark}" if mark else title
+    if mark:
+        return f"{title} - {mark}"
+    return title
 
 
 def _topics(found: Sequence[PaperFigure]) -> Iterator[tuple[str, list[PaperFigure]]]:
@@ -119,15 +121,19 @@ def _table(title: str, chapter: Chapter, found: Sequence[PaperFigure], apart: st
         if figure.ours is None:
             missing[figure.remark] = missing.get(figure.remark, 0) + 1
     notes = [apart]
-    notes += [
-        f"{count} of the paper's figures without a counterpart here: {why}"
-        for why, count in missing.items()
-    ]
+    for reason, count in missing.items():
+        notes.append(f"{count} of the paper's figures without a counterpart here: {reason}")
     return Table(
         title=title,
         header=(
             *(("Campaign",) if several else ()),
-            "Figure", "Paper", "Result", "Result / paper", "Paper's system", "Where", "Experiments",
+            "Figure",
+            "Paper",
+            "Result",
+            "Result / paper",
+            "Paper's system",
+            "Where",
+            "Experiments",
         ),
         rows=tuple(
             (
@@ -145,7 +151,7 @@ def _table(title: str, chapter: Chapter, found: Sequence[PaperFigure], apart: st
         ),
         numeric=frozenset(place + several for place in (1, 2, 3)),
         note="\n".join(filter(None, notes)),
-    )  # fmt: skip
+    )
 
 
 def _drawing(found: Sequence[PaperFigure], title: str, stamped: str, look: "Look") -> "Drawing":
@@ -154,53 +160,40 @@ def _drawing(found: Sequence[PaperFigure], title: str, stamped: str, look: "Look
     from matplotlib.lines import Line2D
     from matplotlib.ticker import FuncFormatter
 
-    from eeio.report.figures.drawing import (
-        BLUE,
-        COLOURS,
-        GREY,
-        finished,
-        foreign,
-        is_logarithmic,
-        sheet,
-        stamp,
-    )
+    from eeio.report.figures.drawing import GREY, finished, foreign, is_logarithmic, sheet, stamp
 
     unit = found[0].unit
     width = look.width_inches or _SCREEN_INCHES
     campaigns = list(dict.fromkeys(figure.campaign for figure in found))
     characters = int(0.45 * width / 0.058)
     labels = [textwrap.fill(foreign(f"{f.what} ({f.of})"), characters) for f in found]
-    places = {label: place for place, label in enumerate(reversed(dict.fromkeys(labels)))}
-    height = sum(_ROW_INCHES + _LINE_INCHES * (label.count("\n") + 1) for label in places)
+    heights = {label: height for height, label in enumerate(reversed(dict.fromkeys(labels)))}
+    height = sum(_ROW_INCHES + _LINE_INCHES * (label.count("\n") + 1) for label in heights)
     legend = ["paper", *(f"this campaign: {foreign(name)}" for name in campaigns)]
     figure = sheet(width, height + 1.1, legend)
     axis = figure.subplots()
-    colours = (BLUE, *(c for c in COLOURS if c not in (BLUE, GREY)))
-    styles: list[dict[str, Any]] = [
-        {"marker": _MARKS[n % len(_MARKS)], "color": colours[n % len(colours)]}
-        for n in range(len(campaigns))
-    ]
+    styles = _styles(len(campaigns))
     every = []
-    for one, label in zip(found, labels, strict=True):
-        assert one.ours is not None
-        add = 1.0 if unit == "change" else 0.0
-        printed, ours = add + one.printed, add + one.ours
+    for paper_figure, label in zip(found, labels, strict=True):
+        printed, ours = _drawn_values(paper_figure, unit)
         every += [printed, ours]
-        at = places[label]
+        at = heights[label]
+        style = styles[campaigns.index(paper_figure.campaign)]
         axis.plot([printed, ours], [at, at], color="#999999", linewidth=0.8, zorder=1)
         axis.plot(printed, at, "o", mfc="white", mec=GREY, ms=7, zorder=2)
-        axis.plot(ours, at, ls="", ms=5, zorder=3, **styles[campaigns.index(one.campaign)])
-    logarithmic = is_logarithmic(every)
-    if logarithmic:
+        axis.plot(ours, at, ls="", ms=5, zorder=3, **style)
+    scale = ""
+    if is_logarithmic(every):
+        scale = ", logarithmic scale"
         axis.set_xscale("log")
         axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     if unit != "W":
         axis.axvline(1.0, color="#999999", linewidth=0.8, linestyle=":", zorder=0)
-    axis.set_yticks(list(places.values()), list(places), fontsize=7)
-    axis.set_ylim(-0.7, len(places) - 0.3)
+    axis.set_yticks(list(heights.values()), list(heights), fontsize=7)
+    axis.set_ylim(-0.7, len(heights) - 0.3)
     axis.tick_params(axis="x", labelsize=7)
     axis.grid(axis="x", alpha=0.3)
-    label = _AXES[unit] + (", logarithmic scale" if logarithmic else "")
+    label = _AXES[unit] + scale
     axis.set_xlabel(textwrap.fill(label, int(0.5 * width / 0.066)), fontsize=8)
     if stamped:
         stamp(axis, stamped, 0.5 * width)
@@ -211,3 +204,22 @@ def _drawing(found: Sequence[PaperFigure], title: str, stamped: str, look: "Look
         f"from {min(every):.4g} to {max(every):.4g} ({label}). The table has every value."
     )
     return finished(figure, title, list(zip(handles, legend, strict=True)), description)
+
+
+def _styles(count: int) -> list[dict[str, Any]]:
+    """The mark and colour of each campaign; grey is the paper's."""
+    from eeio.report.figures.drawing import BLUE, COLOURS, GREY
+
+    colours = (BLUE, *(c for c in COLOURS if c not in (BLUE, GREY)))
+    styles = []
+    for n in range(count):
+        styles.append({"marker": _MARKS[n % len(_MARKS)], "color": colours[n % len(colours)]})
+    return styles
+
+
+def _drawn_values(figure: PaperFigure, unit: str) -> tuple[float, float]:
+    """The printed value and the campaign's; a change as a ratio."""
+    assert figure.ours is not None
+    if unit == "change":
+        return 1.0 + figure.printed, 1.0 + figure.ours
+    return figure.printed, figure.ours

@@ -1,7 +1,7 @@
 """Plots of a report: every repetition a mark, the median a bar on the line of its quartiles."""
 
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -73,7 +73,7 @@ def bandwidth(report: Report) -> Plot | None:
 
 def efficiency(report: Report) -> Plot | None:
     """MB/J: from measured power where there is any, else the ESTIMATE; or None."""
-    measured = [row for row in report.rows if _measured_values(row)]
+    measured = list(filter(_measured_values, report.rows))
     if measured:
         axis = f"Energy efficiency (MB/J) of {_domains(measured)}"
         wanted = _Figure(
@@ -82,7 +82,7 @@ def efficiency(report: Report) -> Plot | None:
             _measured_values,
             lambda row: not row.ranked,
         )
-    elif any(_estimated_values(row) for row in report.rows):
+    elif any(map(_estimated_values, report.rows)):
         title = f"{ESTIMATE}: energy efficiency (MB/J) from modelled power"
         wanted = _Figure(title, f"{ESTIMATE}: MB/J", _estimated_values, stamped=ESTIMATE)
     else:
@@ -106,11 +106,15 @@ def _domains(rows: Sequence[Row]) -> str:
 
 def _measured_values(row: Row) -> list[float]:
     best = row.measured
-    return [value / MB for value in best.efficiency_values] if best else []
+    if best:
+        return [value / MB for value in best.efficiency_values]
+    return []
 
 
 def _estimated_values(row: Row) -> list[float]:
-    return [value / MB for value in row.estimates[0].efficiency_values] if row.estimates else []
+    if row.estimates:
+        return [value / MB for value in row.estimates[0].efficiency_values]
+    return []
 
 
 def _label(row: Row, several: bool) -> str:
@@ -122,53 +126,33 @@ def _label(row: Row, several: bool) -> str:
         text += f", disk cache {row.experiment.cache.disk}"
     if row.flush not in (None, "unknown"):
         text += f", flush {row.flush}" + (", not durable" if row.durable is False else "")
-    return f"{row.campaign}: {text}" if several else text
+    if several:
+        return f"{row.campaign}: {text}"
+    return text
+
+
+_Panel = list[tuple[Row, Sequence[float]]]
+"""The rows of a level that have values, with them."""
 
 
 def _draw(report: Report, wanted: _Figure, look: Look) -> Drawing:
-    several = len(report.campaigns) > 1
     width = look.width_inches or _SCREEN_INCHES
-    # A label may take a little less than half of the width.
-    characters = int(0.45 * width / 0.058) if look.width_inches else 200
-    panels = [
-        (level, [(row, values) for row in report.rows if row.level == level
-                 and (values := wanted.values_of(row))])
-        for level in LEVELS
-    ]  # fmt: skip
-    panels = [(level, rows) for level, rows in panels if rows]
-    labels = {
-        level: {
-            label: textwrap.fill(label, characters)
-            for label in dict.fromkeys(_label(row, several) for row, _ in rows)
-        }
-        for level, rows in panels
-    }
-    heights = [
-        sum(_ROW_INCHES + _LINE_INCHES * (texts.count("\n") + 1)
-            for texts in labels[level].values()) + 0.35
-        for level, _ in panels
-    ]  # fmt: skip
-    legend = _legend([row for _, rows in panels for row, _ in rows], wanted)
+    panels = _panels(report, wanted)
+    labels = _wrapped_labels(report, panels, look)
+    heights = [_height(labels[level]) for level in panels]
+    legend = _legend([row for rows in panels.values() for row, _ in rows], wanted)
     texts = [label for _, label in legend]
     figure = sheet(width, sum(heights) + 0.25 * len(panels) + 1.0, texts)
     axes = figure.subplots(len(panels), 1, squeeze=False, height_ratios=heights, sharex=True)[:, 0]
-    every = [value for _, rows in panels for _, values in rows for value in values]
+    every = [value for rows in panels.values() for _, values in rows for value in values]
     # One scale for all panels, so that they can be compared.
     logarithmic = is_logarithmic(every)
     not_published = stamp_of(report.campaigns)
     stamped = "; ".join(filter(None, (wanted.stamped, not_published)))
-    for axis, (level, rows) in zip(axes, panels, strict=True):
-        places = {label: index for index, label in enumerate(reversed(labels[level]))}
-        for row, values in rows:
-            # The two cache states of one pattern share a line, a little apart.
-            y = places[_label(row, several)] + (0.16 if row.cache.buffer == "on" else -0.16)
-            _marks(axis, y, values, row, wanted.hollow(row))
-        axis.set_yticks(
-            list(places.values()), [labels[level][label] for label in places], fontsize=7,
-            parse_math=False,
-        )  # fmt: skip
-        axis.set_ylim(-0.7, len(places) - 0.3)
+    several = len(report.campaigns) > 1
+    for axis, (level, rows) in zip(axes, panels.items(), strict=True):
         axis.set_title(f"level: {level}", fontsize=9, loc="left")
+        _draw_rows(axis, rows, labels[level], wanted, several)
         axis.tick_params(axis="x", labelsize=7)
         axis.grid(axis="x", alpha=0.3)
         if logarithmic:
@@ -177,16 +161,65 @@ def _draw(report: Report, wanted: _Figure, look: Look) -> Drawing:
             axis.set_xlim(left=0)
         if stamped:
             stamp(axis, stamped, 0.5 * width)
-    scale = ", logarithmic scale" if logarithmic else ""
+    scale = ""
+    if logarithmic:
+        scale = ", logarithmic scale"
     axes[-1].set_xlabel(textwrap.fill(wanted.axis + scale, int(0.5 * width / 0.066)), fontsize=8)
-    count = sum(len(labels[level]) for level, _ in panels)
+    count = sum(map(len, labels.values()))
     description = (
-        f"{wanted.axis}{scale}: {count} experiments, {', '.join(level for level, _ in panels)}. "
+        f"{wanted.axis}{scale}: {count} experiments, {', '.join(panels)}. "
         f"From {min(every):.4g} to {max(every):.4g}. "
         + "; ".join(filter(None, (_REPETITIONS, stamped)))
         + ". The tables of the report hold every value."
     )
     return finished(figure, wanted.title + ending(not_published), legend, description)
+
+
+def _panels(report: Report, wanted: _Figure) -> dict[str, _Panel]:
+    """By level."""
+    panels: dict[str, _Panel] = {}
+    for level in LEVELS:
+        for row in report.rows:
+            if row.level == level and (values := wanted.values_of(row)):
+                panels.setdefault(level, []).append((row, values))
+    return panels
+
+
+def _wrapped_labels(
+    report: Report, panels: Mapping[str, _Panel], look: Look
+) -> dict[str, dict[str, str]]:
+    """Level -> label -> label in lines."""
+    several = len(report.campaigns) > 1
+    characters = 200
+    if look.width_inches:
+        # A label may take a little less than half of the width.
+        characters = int(0.45 * look.width_inches / 0.058)
+    labels: dict[str, dict[str, str]] = {}
+    for level, rows in panels.items():
+        names = [_label(row, several) for row, _ in rows]
+        labels[level] = {name: textwrap.fill(name, characters) for name in names}
+    return labels
+
+
+def _height(labels: Mapping[str, str]) -> float:
+    """Of a panel with these labels, in inches."""
+    lines = [label.count("\n") + 1 for label in labels.values()]
+    return sum(_ROW_INCHES + _LINE_INCHES * count for count in lines) + 0.35
+
+
+def _draw_rows(
+    axis: Axes, rows: _Panel, labels: Mapping[str, str], wanted: _Figure, several: bool
+) -> None:
+    heights = {label: index for index, label in enumerate(reversed(list(labels)))}
+    for row, values in rows:
+        # The two cache states of one pattern share a line, a little apart.
+        apart = -0.16
+        if row.cache.buffer == "on":
+            apart = 0.16
+        _marks(axis, heights[_label(row, several)] + apart, values, row, wanted.hollow(row))
+    texts = [labels[label] for label in heights]
+    axis.set_yticks(list(heights.values()), texts, fontsize=7, parse_math=False)
+    axis.set_ylim(-0.7, len(heights) - 0.3)
 
 
 def _marks(axis: Axes, y: float, values: Sequence[float], row: Row, hollow: bool) -> None:
@@ -196,19 +229,27 @@ def _marks(axis: Axes, y: float, values: Sequence[float], row: Row, hollow: bool
     axis.plot([found.q1, found.q3], [y, y], "-", lw=1.2, color=colour, solid_capstyle="butt")
     axis.plot([found.median] * 2, [y - 0.2, y + 0.2], "-", lw=1.8, color=colour)
     axis.plot(
-        values, [y] * len(values), mark, ms=3.2, color=colour, mfc="white" if hollow else colour,
-        mew=0.7, mec=colour if hollow else "white",
-    )  # fmt: skip
+        values,
+        [y] * len(values),
+        mark,
+        ms=3.2,
+        color=colour,
+        mfc="white" if hollow else colour,
+        mew=0.7,
+        mec=colour if hollow else "white",
+    )
 
 
 def _legend(rows: Sequence[Row], wanted: _Figure) -> list[tuple[Line2D, str]]:
     states = {row.cache.buffer for row in rows}
-    shown = [_STATES[state] for state in ("on", "off", None) if state in states]
-    legend = [
-        (Line2D([], [], marker=mark, ls="", ms=4, color=colour), name)
-        for colour, mark, name in shown
-    ]
+    shown = []
+    for state in ("on", "off", None):
+        if state in states:
+            shown.append(_STATES[state])
+    legend = []
+    for colour, mark, name in shown:
+        legend.append((Line2D([], [], marker=mark, ls="", ms=4, color=colour), name))
     legend.append((Line2D([], [], marker="|", ls="-", ms=7, color=GREY), _REPETITIONS))
-    if any(wanted.hollow(row) for row in rows):
+    if any(map(wanted.hollow, rows)):
         legend.append((Line2D([], [], marker="o", ls="", ms=4, color=GREY, mfc="white"), _HOLLOW))
     return legend

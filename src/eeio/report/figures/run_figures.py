@@ -8,7 +8,7 @@ compare drives that take hours with those that take minutes; and as boxes of the
 import math
 import statistics
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -74,15 +74,21 @@ def drawn(
 ) -> dict[str, Drawing]:
     """Name -> each figure, of the chosen cells of each campaign, in the widest power domain that it
     measured; none for campaigns that stored no readings."""
-    traces = [trace for campaign, cells in chosen for trace in _traces(campaign, cells, readings)]
+    traces: list[Trace] = []
+    for campaign, cells in chosen:
+        traces.extend(_traces(campaign, cells, readings))
     domains = sorted({trace.domain for trace in traces}, key=list(DOMAINS).index)
     found = {}
     for domain in domains:
         mine = [trace for trace in traces if trace.domain == domain]
-        suffix = f"-{domain}" if len(domains) > 1 else ""
+        suffix = ""
+        if len(domains) > 1:
+            suffix = f"-{domain}"
         label = f"Power of the {domain} (W)"
         for number, one in enumerate(_over_time(mine, label, stamped, look), 1):
-            part = "" if number == 1 else f"-{number}"
+            part = ""
+            if number != 1:
+                part = f"-{number}"
             found[f"power-over-time{suffix}{part}"] = one
         found[f"power-over-normalized-time{suffix}"] = _over_share(mine, label, stamped, look)
         found[f"power-readings{suffix}"] = _boxes(mine, label, stamped, look)
@@ -90,21 +96,19 @@ def drawn(
 
 
 def _traces(campaign: Campaign, cells: Sequence[Cell], readings: Readings) -> Iterator[Trace]:
-    of = {(cell.experiment_id, cell.factors["phase"]): cell for cell in cells}
-    valid = [(run, phase) for run in campaign.runs if run.valid for phase in run.phases]
-    runs = [
-        (run, phase, of[run.experiment.id, phase.name])
-        for run, phase in valid
-        if not phase.validity and (run.experiment.id, phase.name) in of
-    ]
-    series = [one for one in readings(campaign) if one.key[2] != "modelled"] if runs else []
+    cell_of = {(cell.experiment_id, cell.factors["phase"]): cell for cell in cells}
+    runs = []
+    for run, phase in _valid_phases(campaign):
+        cell = cell_of.get((run.experiment.id, phase.name))
+        if cell is not None:
+            runs.append((run, phase, cell))
+    series = []
+    if runs:
+        series = _widest_series(readings(campaign))
     if not series:
         return
-    levels = {name: {cell.factors.get(name, "as found") for cell in cells} for name in _APART}
-    apart = [name for name, of_name in levels.items() if len(of_name - {"as found"}) > 1]
-    domain = min((one.key[0] for one in series), key=list(DOMAINS).index)
-    meter = next(one.key[1] for one in series if one.key[0] == domain)
-    series = [one for one in series if one.key[:2] == (domain, meter)]
+    domain = series[0].key[0]
+    apart = _factors_apart(cells)
     for run, phase, cell in runs:
         if (points := _of_phase(run, phase, series)) is None:
             continue
@@ -113,6 +117,33 @@ def _traces(campaign: Campaign, cells: Sequence[Cell], readings: Readings) -> It
         kind = _kind(cell, apart)
         log = tuple(bandwidth_log(campaign.folder / run.raw)) if len(run.phases) == 1 else ()
         yield Trace(place, kind, cell.factors["buffer"], domain, seconds, times_s, watts, log)
+
+
+def _valid_phases(campaign: Campaign) -> Iterator[tuple[Run, Phase]]:
+    for run in campaign.runs:
+        for phase in run.phases:
+            if run.valid and not phase.validity:
+                yield run, phase
+
+
+def _widest_series(series: "Iterable[PowerSeries]") -> "list[PowerSeries]":
+    """Those of the first meter of the widest domain, without models."""
+    measured = [each for each in series if each.key[2] != "modelled"]
+    if not measured:
+        return []
+    domain = min((each.key[0] for each in measured), key=list(DOMAINS).index)
+    meter = next(each.key[1] for each in measured if each.key[0] == domain)
+    return [each for each in measured if each.key[:2] == (domain, meter)]
+
+
+def _factors_apart(cells: Sequence[Cell]) -> list[str]:
+    """The factors that have several levels in these cells."""
+    apart = []
+    for name in _APART:
+        levels = {cell.factors.get(name, "as found") for cell in cells}
+        if len(levels - {"as found"}) > 1:
+            apart.append(name)
+    return apart
 
 
 def _kind(cell: Cell, apart: Sequence[str]) -> str:
@@ -137,17 +168,14 @@ def _of_phase(
     begin_s = run.started_monotonic_s + phase.start_s
     end_s = phase.until_durable.end_s if phase.until_durable else phase.end_s
     seconds = end_s - phase.start_s
-    found = [
-        points
-        for one in series
-        if (
-            points := [
-                (at_s - begin_s, watts)
-                for at_s, watts in zip(one.times_s, one.watts, strict=True)
-                if begin_s < at_s <= begin_s + seconds and not math.isnan(watts)
-            ]
-        )
-    ]
+    found = []
+    for one in series:
+        if points := [
+            (at_s - begin_s, watts)
+            for at_s, watts in zip(one.times_s, one.watts, strict=True)
+            if begin_s < at_s <= begin_s + seconds and not math.isnan(watts)
+        ]:
+            found.append(points)
     if len(found) != 1 or seconds <= 0:
         return None
     return seconds, tuple(t for t, _ in found[0]), tuple(w for _, w in found[0])
@@ -157,11 +185,13 @@ def _line(trace: Trace) -> tuple[list[float], list[float]]:
     """The points of a line; broken if readings are missing for much longer than usual."""
     times_s, watts = _thinned(trace)
     steps = [after - before for before, after in pairwise(times_s)]
-    longest_s = _GAP * statistics.median(steps) if steps else 0.0
-    for place in range(len(steps), 0, -1):
-        if steps[place - 1] > longest_s:
-            times_s.insert(place, times_s[place])
-            watts.insert(place, math.nan)
+    longest_s = 0.0
+    if steps:
+        longest_s = _GAP * statistics.median(steps)
+    for index in range(len(steps), 0, -1):
+        if steps[index - 1] > longest_s:
+            times_s.insert(index, times_s[index])
+            watts.insert(index, math.nan)
     return times_s, watts
 
 
@@ -214,9 +244,13 @@ def _over_time(traces: Sequence[Trace], label: str, stamped: str, look: Look) ->
             part = f", {first // most + 1} of {-(-len(every) // most)}"
         drawn_traces = [trace for _, mine in shown for trace in mine]
         yield _finished(
-            figure, panels[: len(shown)], f"Power over time{part}", label, stamped,
+            figure,
+            panels[: len(shown)],
+            f"Power over time{part}",
+            label,
+            stamped,
             _of_traces(drawn_traces, label),
-        )  # fmt: skip
+        )
 
 
 def _add_bandwidth(panel: "Axes", traces: Sequence[Trace]) -> None:
@@ -226,9 +260,12 @@ def _add_bandwidth(panel: "Axes", traces: Sequence[Trace]) -> None:
     right = panel.twinx()
     for number, trace in enumerate(traces):
         right.plot(
-            [at_s for at_s, _ in trace.bandwidth], [rate for _, rate in trace.bandwidth],
-            linewidth=0.6, linestyle=":", color=COLOURS[number % len(COLOURS)],
-        )  # fmt: skip
+            [at_s for at_s, _ in trace.bandwidth],
+            [rate for _, rate in trace.bandwidth],
+            linewidth=0.6,
+            linestyle=":",
+            color=COLOURS[number % len(COLOURS)],
+        )
     right.set_ylim(bottom=0)
     right.set_ylabel("Bandwidth (MB/s), dotted", fontsize=7)
     right.tick_params(labelsize=6)
@@ -247,14 +284,21 @@ def _over_share(traces: Sequence[Trace], label: str, stamped: str, look: Look) -
             for number, trace in enumerate(mine):
                 times_s, watts = _line(trace)
                 panel.plot(
-                    [at + t / trace.seconds for t in times_s], watts, linewidth=0.6,
+                    [at + t / trace.seconds for t in times_s],
+                    watts,
+                    linewidth=0.6,
                     color=COLOURS[number % len(COLOURS)],
-                )  # fmt: skip
+                )
         _set_kinds(panel, [kind for kind, _ in kinds], 0.5, figure.get_size_inches()[0])
     return _finished(
-        figure, panels[: len(shown)], "Power over normalized time", label, stamped,
-        _of_traces(traces, label), x_size=5,
-    )  # fmt: skip
+        figure,
+        panels[: len(shown)],
+        "Power over normalized time",
+        label,
+        stamped,
+        _of_traces(traces, label),
+        x_size=5,
+    )
 
 
 def _watts(traces: Sequence[Trace], panel: tuple[tuple[str, ...], str, str]) -> list[float]:
@@ -280,29 +324,47 @@ def _boxes(traces: Sequence[Trace], label: str, stamped: str, look: Look) -> Dra
                     boxes.append(_box(watts))
                     at.append(where + (number - (len(buffers) - 1) / 2) * 0.3)
             drawn_boxes = panel.bxp(
-                boxes, positions=at, widths=0.24, showfliers=False, patch_artist=True,
-                medianprops={"color": "black", "linewidth": 1.0}, whiskerprops={"linewidth": 0.6},
-                capprops={"linewidth": 0.6}, boxprops={"linewidth": 0.6}, manage_ticks=False,
-            )  # fmt: skip
+                boxes,
+                positions=at,
+                widths=0.24,
+                showfliers=False,
+                patch_artist=True,
+                medianprops={"color": "black", "linewidth": 1.0},
+                whiskerprops={"linewidth": 0.6},
+                capprops={"linewidth": 0.6},
+                boxprops={"linewidth": 0.6},
+                manage_ticks=False,
+            )
             for box in drawn_boxes["boxes"]:
                 box.set(facecolor=COLOURS[number], alpha=0.6)
         _set_kinds(panel, kinds, 0.0, figure.get_size_inches()[0])
     description = "box: quartiles and median; whiskers: 5 % and 95 % of the readings"
     return _finished(
-        figure, panels[: len(places)], "Single readings of power", label, stamped,
+        figure,
+        panels[: len(places)],
+        "Single readings of power",
+        label,
+        stamped,
         _of_traces(traces, label, description),
         [(Patch(color=COLOURS[n], alpha=0.6), f"buffer cache {b}") for n, b in enumerate(buffers)],
         x_size=5,
-    )  # fmt: skip
+    )
 
 
 def _box(watts: Sequence[float]) -> dict[str, float]:
     """The statistics of a box of readings."""
     ordered = sorted(watts)
-    cuts = statistics.quantiles(ordered, n=100, method="inclusive") if len(ordered) > 1 else None
+    cuts = None
+    if len(ordered) > 1:
+        cuts = statistics.quantiles(ordered, n=100, method="inclusive")
     at = (lambda p: cuts[p - 1]) if cuts else (lambda p: ordered[0])
-    return {"med": at(50), "q1": at(25), "q3": at(75), "whislo": at(_WHISKERS[0]),
-            "whishi": at(_WHISKERS[1])}  # fmt: skip
+    return {
+        "med": at(50),
+        "q1": at(25),
+        "q3": at(75),
+        "whislo": at(_WHISKERS[0]),
+        "whishi": at(_WHISKERS[1]),
+    }
 
 
 def _panels(
@@ -328,7 +390,9 @@ def _columns(width_inches: float) -> int:
 
 def _set_title(panel: "Axes", title: str, figure: "Figure") -> None:
     grid = panel.get_gridspec()
-    columns = grid.ncols if grid is not None else 1
+    columns = 1
+    if grid is not None:
+        columns = grid.ncols
     characters = int(16 * figure.get_size_inches()[0] / columns)
     panel.set_title(textwrap.fill(foreign(title), characters), fontsize=7)
 
@@ -340,14 +404,17 @@ def _set_kinds(panel: "Axes", kinds: Sequence[str], middle: float, width: float)
     panel.set_xticks(
         [at + middle for at in range(len(kinds))],
         [textwrap.fill(foreign(kind), 28 if on_end else characters) for kind in kinds],
-        fontsize=5, rotation=90 if on_end else 0,
-    )  # fmt: skip
+        fontsize=5,
+        rotation=90 if on_end else 0,
+    )
 
 
 def _of_traces(
     traces: Sequence[Trace], label: str, description: str = "a line a repetition"
 ) -> str:
-    every = [w for trace in traces for w in trace.watts]
+    every: list[float] = []
+    for trace in traces:
+        every.extend(trace.watts)
     return (
         f"{label}: {len(every)} readings of {len(traces)} runs, from {min(every):.4g} to "
         f"{max(every):.4g}; {description}."
@@ -396,7 +463,9 @@ def processors(
                 place = (machine, campaign.machine.drive_name)
                 series.setdefault(place, []).append((_run_label(run), taken))
         if series:
-            file = "cpu-use" if name == "use" else "cpu-frequency"
+            file = "cpu-frequency"
+            if name == "use":
+                file = "cpu-use"
             found[file] = _of_processors(series, name, label, scale, stamped, look)
     return found
 
@@ -425,20 +494,33 @@ def _of_processors(
     for panel, ((place, kind), mine) in zip(panels, shown.items(), strict=False):
         _set_title(panel, f"{' '.join(place)}: {kind}, {len(mine)} runs", figure)
         for number, one in enumerate(mine):
-            values = one.use if name == "use" else one.frequency_hz
-            points = [
-                (t, v * scale) for t, v in zip(one.times_s, values, strict=True) if v is not None
-            ]
+            values = one.frequency_hz
+            if name == "use":
+                values = one.use
+            points = []
+            for t, v in zip(one.times_s, values, strict=True):
+                if v is not None:
+                    points.append((t, v * scale))
             panel.plot(
-                [t for t, _ in points], [v for _, v in points], marker=".", markersize=2,
-                linewidth=0.6, alpha=0.8, color=COLOURS[number % len(COLOURS)],
-            )  # fmt: skip
+                [t for t, _ in points],
+                [v for _, v in points],
+                marker=".",
+                markersize=2,
+                linewidth=0.6,
+                alpha=0.8,
+                color=COLOURS[number % len(COLOURS)],
+            )
     grid = panels[0].get_gridspec()
     for panel in panels[-grid.ncols :] if grid is not None else ():
         panel.set_xlabel("Time since start (s)", fontsize=7)
-    description = "; ".join(f"{' '.join(place)}, {kind}: {len(mine)} runs"
-                     for (place, kind), mine in shown.items())  # fmt: skip
+    description = "; ".join(
+        f"{' '.join(place)}, {kind}: {len(mine)} runs" for (place, kind), mine in shown.items()
+    )
     return _finished(
-        figure, panels[: len(shown)], label.partition(" (")[0], label, stamped,
+        figure,
+        panels[: len(shown)],
+        label.partition(" (")[0],
+        label,
+        stamped,
         f"{label} over time, a line a repetition. {description}.",
-    )  # fmt: skip
+    )

@@ -51,51 +51,76 @@ def drawing(
     samples of each meter. `power` is meter -> (time, W); times on the events' clock."""
     begin_s = phases[0].start_s
     end_s = max(phase.end_s for phase in phases)
-    moments = [t for samples in power.values() for t, _ in samples]
+    moments = []
+    for samples in power.values():
+        for t, _ in samples:
+            moments.append(t)
     first_s = min([begin_s, *moments])
     last_s = max([end_s, *moments])
-    rows = 2 if power else 1
-    labels = [*sorted({event.operation for event in events if event.operation in _DRAWN}),
-             *map(foreign, power)]  # fmt: skip
+    by_operation: dict[str, list[Event]] = {}
+    for operation in _DRAWN:
+        if of_operation := [event for event in events if event.operation == operation]:
+            by_operation[operation] = of_operation
+    labels = [*by_operation, *map(foreign, power)]
+    rows = 1
+    if power:
+        rows = 2
     figure = sheet(_WIDTH_INCHES, 2.6 * rows + 0.2, labels)
     axes = figure.subplots(rows, 1, sharex=True, squeeze=False)[:, 0]
-    edges = np.linspace(first_s, max(last_s, first_s + 1e-6), _BINS + 1)
-    width_s = edges[1] - edges[0]
-    for operation in _DRAWN:
-        mine = [event for event in events if event.operation == operation]
-        if not mine:
-            continue
-        moved, _ = np.histogram(
-            [event.start_s for event in mine], edges, weights=[event.length for event in mine]
-        )
-        axes[0].stairs(
-            moved / width_s / MB, edges - first_s, color=_COLOURS[operation], fill=True,
-            alpha=0.7, label=operation,
-        )  # fmt: skip
+    _draw_bandwidth(axes[0], by_operation, first_s, last_s)
     for phase in phases:
-        axes[0].axvspan(
-            phase.start_s - first_s, phase.end_s - first_s, color=_COLOURS[phase.operation],
-            alpha=0.12, linewidth=0,
-        )  # fmt: skip
+        colour = _COLOURS[phase.operation]
+        left_s, right_s = phase.start_s - first_s, phase.end_s - first_s
+        axes[0].axvspan(left_s, right_s, color=colour, alpha=0.12, linewidth=0)
     _name_phases(axes[0], phases, first_s, last_s)
-    axes[0].set_ylabel("I/O (MB/s)")
-    axes[0].grid(linewidth=0.3)
-    for (name, samples), colour in zip(power.items(), _POWER * 8, strict=False):
-        axes[1].step(
-            [t - first_s for t, _ in samples], [w for _, w in samples], where="pre", color=colour,
-            linewidth=0.9, label=foreign(name),
-        )  # fmt: skip
     if power:
-        axes[1].set_ylabel("Power (W)")
-        axes[1].set_ylim(bottom=0)
-        axes[1].grid(linewidth=0.3)
+        _draw_power(axes[1], power, first_s)
     axes[-1].set_xlabel("Time (s)")
-    legend = [
-        entry for axis in axes for entry in zip(*axis.get_legend_handles_labels(), strict=True)
-    ]
-    set_legend(figure, [handle for handle, _ in legend], [label for _, label in legend])
+    handles, names = [], []
+    for axis in axes:
+        of_axis = axis.get_legend_handles_labels()
+        handles += of_axis[0]
+        names += of_axis[1]
+    set_legend(figure, handles, names)
     description = f"{len(transfers(events))} reads and writes in {len(phases)} phases"
     return Drawing(figure, "I/O and power over time", description)
+
+
+def _draw_bandwidth(
+    panel: Axes, by_operation: Mapping[str, Sequence[Event]], first_s: float, last_s: float
+) -> None:
+    edges = np.linspace(first_s, max(last_s, first_s + 1e-6), _BINS + 1)
+    width_s = edges[1] - edges[0]
+    for operation, events in by_operation.items():
+        starts_s = [event.start_s for event in events]
+        moved, _ = np.histogram(starts_s, edges, weights=[event.length for event in events])
+        panel.stairs(
+            moved / width_s / MB,
+            edges - first_s,
+            color=_COLOURS[operation],
+            fill=True,
+            alpha=0.7,
+            label=operation,
+        )
+    panel.set_ylabel("I/O (MB/s)")
+    panel.grid(linewidth=0.3)
+
+
+def _draw_power(
+    panel: Axes, power: Mapping[str, Sequence[tuple[float, float]]], first_s: float
+) -> None:
+    for (name, samples), colour in zip(power.items(), _POWER * 8, strict=False):
+        panel.step(
+            [time_s - first_s for time_s, _ in samples],
+            [power_w for _, power_w in samples],
+            where="pre",
+            color=colour,
+            linewidth=0.9,
+            label=foreign(name),
+        )
+    panel.set_ylabel("Power (W)")
+    panel.set_ylim(bottom=0)
+    panel.grid(linewidth=0.3)
 
 
 def _name_phases(panel: Axes, phases: Sequence[TracePhase], first_s: float, last_s: float) -> None:
@@ -114,9 +139,12 @@ def _name_phases(panel: Axes, phases: Sequence[TracePhase], first_s: float, last
                 continue
             ends[line] = left + width
             panel.annotate(
-                name, (left / scale, 0.97 - 0.09 * line), xycoords=("data", "axes fraction"),
-                fontsize=7, va="top",
-            )  # fmt: skip
+                name,
+                (left / scale, 0.97 - 0.09 * line),
+                xycoords=("data", "axes fraction"),
+                fontsize=7,
+                va="top",
+            )
             break
 
 

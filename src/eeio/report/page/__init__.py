@@ -73,11 +73,11 @@ def render(
         comparison=compared(changes, remarks),
         terms=TERMS,
         heads=[(column.key, column.head, column.small) for column in opening()],
-        rows=[_row(page, place, several) for place in range(len(page.lines))],
+        rows=[_row(page, index, several) for index in range(len(page.lines))],
         chapters=[
-            _chapter(report, one)
-            for one in report.chapters
-            if one.tables or one.plots or one.beside
+            _chapter(report, chapter)
+            for chapter in report.chapters
+            if chapter.tables or chapter.plots or chapter.beside
         ],
         tables=[_bounded(table, report) for table in tables(report)],
         estimate=ESTIMATE,
@@ -103,7 +103,9 @@ def _drawing(plot: Plot) -> Markup:
 
 def _row(page: Page, place: int, several: bool) -> _Row:
     line = page.lines[place]
-    campaign = line.row.campaign if several else ""
+    campaign = ""
+    if several:
+        campaign = line.row.campaign
     return _Row(line.name, line.more, campaign, reasons(page, line), cells(page, line))
 
 

@@ -72,14 +72,15 @@ _Of = tuple[int, Line, DomainFigures]
 def _ranked(page: Page) -> tuple[list[_Of], bool]:
     """Lines with a ranked MB/J in the page's domain, the best first; and whether they are only
     direct I/O, because page cache hits do not measure the storage."""
-    found = [
-        (place, line, figures)
-        for place, line in enumerate(page.lines)
-        if (figures := figures_of(line.row, page.key)) is not None
-        and figures.ranked_reason is None
-        and figures["efficiency_bytes_per_j"] is not None
-        and not page.estimated
-    ]
+    found = []
+    for index, line in enumerate(page.lines):
+        if (
+            (figures := figures_of(line.row, page.key)) is not None
+            and figures.ranked_reason is None
+            and figures["efficiency_bytes_per_j"] is not None
+            and not page.estimated
+        ):
+            found.append((index, line, figures))
     direct = [item for item in found if item[1].row.cache.buffer == "off"]
     return direct or found, bool(direct)
 
@@ -96,7 +97,9 @@ def answer(page: Page) -> list[Part]:
             *_power(page),
         ]
     best, worst = ranked[0], ranked[-1]
-    past = " past the page cache" if direct else ""
+    past = ""
+    if direct:
+        past = " past the page cache"
     parts = [Part(f"Moving 1 GB{past} costs "), *_cost(best)]
     if best is worst:
         parts += [Part(f" ({best[1].full_name}), the only experiment that may be ranked.")]
@@ -128,7 +131,9 @@ def _limit(figures: DomainFigures) -> Part | None:
     relative = figures["uncertainty_relative"]
     if relative is None:
         return None
-    kind = "unsure" if relative.median > _DOUBTFUL_ABOVE else ""
+    kind = ""
+    if relative.median > _DOUBTFUL_ABOVE:
+        kind = "unsure"
     return Part(f"±{percent(relative.median)} %", kind)
 
 
@@ -143,17 +148,19 @@ def _power(page: Page) -> list[Part]:
     """Idle and busy power of the page's domain."""
     assert page.key is not None
     domain = page.key[0]
-    busy = [
-        power_w.median
-        for line in page.lines
-        if (figures := figures_of(line.row, page.key)) is not None
-        and (power_w := figures["power_w"]) is not None
-    ]
+    busy = []
+    for line in page.lines:
+        if (figures := figures_of(line.row, page.key)) is not None and (
+            power_w := figures["power_w"]
+        ) is not None:
+            busy.append(power_w.median)
     idle = _idle(page)
     parts = [Part(f" The {domain} draws ")]
     if idle:
         parts += [Part(f"{_range(idle)} W", "strong"), Part(" idle and ")]
-    return [*parts, Part(f"{_range(busy)} W"), Part(" during I/O.")] if busy else []
+    if busy:
+        return [*parts, Part(f"{_range(busy)} W"), Part(" during I/O.")]
+    return []
 
 
 def _idle(page: Page) -> list[float]:
@@ -167,7 +174,9 @@ def _idle(page: Page) -> list[float]:
 
 def _range(values: Sequence[float]) -> str:
     low, high = page_number(min(values)), page_number(max(values))
-    return low if low == high else f"{low} to {high}"
+    if low == high:
+        return low
+    return f"{low} to {high}"
 
 
 def _why(page: Page) -> list[Part]:
@@ -178,19 +187,23 @@ def _why(page: Page) -> list[Part]:
 
 
 def _why_not_ranked(page: Page) -> list[Part]:
-    found = [
-        f"{line.full_name}: {figures.ranked_reason}"
-        for line in page.lines
-        if (figures := figures_of(line.row, page.key)) is not None and figures.ranked_reason
-    ]
+    found = []
+    for line in page.lines:
+        if (figures := figures_of(line.row, page.key)) is not None and figures.ranked_reason:
+            found.append(f"{line.full_name}: {figures.ranked_reason}")
     if not found:
         return [Part("No experiment has both bandwidth and energy.")]
-    others = f" ({len(found) - 1} more are left out; the table shows why)" if len(found) > 1 else ""
+    others = ""
+    if len(found) > 1:
+        others = f" ({len(found) - 1} more are left out; the table shows why)"
     return [Part(f"{found[0]}{others}.")]
 
 
 def _bandwidths(page: Page) -> list[Part]:
-    found = [q.median / MB for line in page.lines if (q := line.row["bandwidth_bytes_per_s"])]
+    found = []
+    for line in page.lines:
+        if q := line.row["bandwidth_bytes_per_s"]:
+            found.append(q.median / MB)
     if not found:
         return [Part("No bandwidth was measured either.")]
     return [Part("I/O ran at "), Part(f"{_range(found)} MB/s", "strong"), Part(".")]
@@ -198,30 +211,38 @@ def _bandwidths(page: Page) -> list[Part]:
 
 def tiles(page: Page) -> list[Tile]:
     """Six figures; a missing one shows its reason."""
-    return [*(_measured_tiles(page) if not page.estimated and page.key else _other_tiles(page)),
-            _validity(page)]  # fmt: skip
+    return [
+        *(_measured_tiles(page) if not page.estimated and page.key else _other_tiles(page)),
+        _validity(page),
+    ]
 
 
 def _measured_tiles(page: Page) -> list[Tile]:
     assert page.key is not None
     ranked, direct = _ranked(page)
-    of = "direct I/O" if direct else "I/O"
+    of = "I/O"
+    if direct:
+        of = "direct I/O"
     found = []
     for title, place in ((f"Best ranked {of}", 0), (f"Worst ranked {of}", -1)):
         found.append(_efficiency_tile(title, ranked[place]) if ranked else _none(title))
     idle = _idle(page)
-    why = next((c.idle_reason for c in page.report.campaigns if c.idle_reason), None)
+    reason = next((c.idle_reason for c in page.report.campaigns if c.idle_reason), None)
     title = f"Idle power, {page.key[0]}"
     found.append(
         Tile(title, _range(idle), "W", _idle_parts(page))
         if idle
-        else Tile(title, "none", "", (Part(why or "this meter has no idle baseline"),))
+        else Tile(title, "none", "", (Part(reason or "this meter has no idle baseline"),))
     )
     energies = [_span(page, domain) for domain in range(len(page.keys))]
     found.append(
-        Tile("J per GB, all", energies[0][0], "J" if energies[0][1] else "",
-             (Part(" · ".join(text for _, text in energies if text)),))
-    )  # fmt: skip
+        Tile(
+            "J per GB, all",
+            energies[0][0],
+            "J" if energies[0][1] else "",
+            (Part(" · ".join(text for _, text in energies if text)),),
+        )
+    )
     found.append(_iops_tile(ranked))
     return found
 
@@ -234,34 +255,38 @@ def _efficiency_tile(title: str, of: _Of) -> Tile:
     place, _, figures = of
     efficiency, cost = figures["efficiency_bytes_per_j"], figures["energy_j_per_gb"]
     assert efficiency is not None
-    below = [] if cost is None else [Part(f"{page_number(cost.median)} J/GB ")]
+    below = []
+    if cost is not None:
+        below = [Part(f"{page_number(cost.median)} J/GB ")]
     limit = _limit(figures)
     below.append(limit or Part("the meter states no uncertainty"))
     return Tile(title, page_number(efficiency.median / MB), "MB/J", tuple(below), place)
 
 
 def _idle_parts(page: Page) -> tuple[Part, ...]:
-    limits = [
-        reading.uncertainty_j / reading.energy_j * reading.power_w
-        for campaign in page.report.campaigns
-        for reading in campaign.idle
-        if reading.key == page.key
-        and reading.uncertainty_j is not None
-        and reading.energy_j
-        and reading.power_w is not None
-    ]
-    text = f"±{page_number(max(limits))} W" if limits else "the meter states no uncertainty"
+    limits = []
+    for campaign in page.report.campaigns:
+        for reading in campaign.idle:
+            if (
+                reading.key == page.key
+                and reading.uncertainty_j is not None
+                and reading.energy_j
+                and reading.power_w is not None
+            ):
+                limits.append(reading.uncertainty_j / reading.energy_j * reading.power_w)
+    text = "the meter states no uncertainty"
+    if limits:
+        text = f"±{page_number(max(limits))} W"
     return (Part(f"{text}, before the runs"),)
 
 
 def _span(page: Page, place: int) -> tuple[str, str]:
     """The J/GB of a domain from the least to the most, and a word of it."""
     key = page.keys[place]
-    found = [
-        figures["energy_j_per_gb"].median
-        for line in page.lines
-        if (figures := figures_of(line.row, key)) is not None and figures["energy_j_per_gb"]
-    ]
+    found = []
+    for line in page.lines:
+        if (figures := figures_of(line.row, key)) is not None and figures["energy_j_per_gb"]:
+            found.append(figures["energy_j_per_gb"].median)
     if key[2] == "modelled" or not found:
         return "none", "" if found else f"{key[0]}: no bytes were recorded"
     span = f"{page_number(min(found))}–{page_number(max(found))}"
@@ -285,11 +310,10 @@ def _other_tiles(page: Page) -> list[Tile]:
     found = [Tile("Energy, measured", "none", "", tuple(_why(page)), kind="invalid")]
     if page.estimated:
         found += _estimated_tiles(page)
-    speeds = [
-        (line.row["bandwidth_bytes_per_s"].median / MB, place)
-        for place, line in enumerate(page.lines)
-        if line.row["bandwidth_bytes_per_s"] is not None
-    ]
+    speeds = []
+    for index, line in enumerate(page.lines):
+        if line.row["bandwidth_bytes_per_s"] is not None:
+            speeds.append((line.row["bandwidth_bytes_per_s"].median / MB, index))
     for title, choose in (("Fastest I/O", max), ("Slowest I/O", min)):
         found.append(_speed_tile(title, speeds, choose))
     return found
@@ -310,13 +334,22 @@ def _estimated_tiles(page: Page) -> list[Tile]:
     per_gb = [cost.median for f in figures if (cost := f["energy_j_per_gb"]) is not None]
     limits = [of for f in figures if (of := f["uncertainty_relative"]) is not None]
     idle = _idle(page)
-    value = f"{page_number(min(per_gb))}–{page_number(max(per_gb))}" if per_gb else "none"
-    unit = "J" if per_gb else ""
+    value = "none"
+    if per_gb:
+        value = f"{page_number(min(per_gb))}–{page_number(max(per_gb))}"
+    unit = ""
+    if per_gb:
+        unit = "J"
     return [
         Tile("ESTIMATE: J per GB, modelled", value, unit, (_band(limits),), kind="estimate"),
-        Tile("ESTIMATE: idle power, modelled", _range(idle) if idle else "none",
-             "W" if idle else "", (Part("model, not a reading"),), kind="estimate"),
-    ]  # fmt: skip
+        Tile(
+            "ESTIMATE: idle power, modelled",
+            _range(idle) if idle else "none",
+            "W" if idle else "",
+            (Part("model, not a reading"),),
+            kind="estimate",
+        ),
+    ]
 
 
 def _band(limits: Sequence[Quartiles]) -> Part:
@@ -327,25 +360,32 @@ def _band(limits: Sequence[Quartiles]) -> Part:
 
 
 def _why_invalid(run: Run) -> str:
-    of_phases = [reason for phase in run.phases for reason in phase.validity]
+    of_phases: list[str] = []
+    for phase in run.phases:
+        of_phases.extend(phase.validity)
     return [*run.validity, *of_phases][0]
 
 
 def _validity(page: Page) -> Tile:
-    runs = [run for campaign in page.report.campaigns for run in campaign.runs]
+    runs: list[Run] = []
+    for campaign in page.report.campaigns:
+        runs.extend(campaign.runs)
     planned = sum(campaign.planned_runs for campaign in page.report.campaigns)
-    invalid = [run for run in runs if not run.valid]
     if not runs:
         return Tile("Validity", "no run", "", (Part(f"{planned} planned, 0 done"),), kind="invalid")
+    invalid = [run for run in runs if not run.valid]
     parts = [Part(f"{len(runs)} of {planned} runs done, {len(invalid)} invalid")]
     if invalid:
         parts.append(Part(f" ({_why_invalid(invalid[0])})"))
-    done = [line.row for line in page.lines if line.row.n]
-    without = [row for row in done if figures_of(row, page.key) is None]
-    if without:
-        parts.append(Part(f" · {len(without)} experiments without power"))
+    if without := _count_without_power(page):
+        parts.append(Part(f" · {without} experiments without power"))
     if page.quick:
         parts.append(Part(" · QUICK: not for publication"))
     if invalid:
         return Tile("Validity", f"{len(invalid)} invalid", "", tuple(parts), kind="invalid")
     return Tile("Validity", "all valid", "", tuple(parts), kind="quick" if page.quick else "")
+
+
+def _count_without_power(page: Page) -> int:
+    rows = (line.row for line in page.lines)
+    return sum(bool(row.n) and figures_of(row, page.key) is None for row in rows)

@@ -15,10 +15,12 @@ def charts(commands: Sequence[Bench], stamp: str) -> list[Panel]:
     """A panel for each figure that a command has; the time first."""
     panels = []
     for name, (title, unit) in _PANELS.items():
-        largest = max((of.median for one in commands if (of := one.quartiles(name))), default=0.0)
+        largest = max(
+            (of.median for command in commands if (of := command.quartiles(name))), default=0.0
+        )
         if largest:
             factor, prefixed_unit = prefixed(largest, unit)
-            rows = [_bar(one, name, factor, prefixed_unit) for one in commands]
+            rows = [_bar(command, name, factor, prefixed_unit) for command in commands]
             panels.append(bars(f"{title} ({prefixed_unit})", rows, stamp, _NOTE))
     return panels
 
@@ -28,7 +30,9 @@ def _bar(one: Bench, name: str, factor: float, unit: str) -> Bar:
     if of is None:
         return Bar(one.label, "not measured")
     median, low, high = (value / factor for value in (of.median, of.q1, of.q3))
-    interval = None if low == high else (low, high)
+    interval = None
+    if low != high:
+        interval = (low, high)
     text = f"{page_number(median)} {unit}"
     if interval is not None:
         text = f"{page_number(median)} [{page_number(low)} – {page_number(high)}] {unit}"

@@ -33,7 +33,7 @@ def _bar(cost: Cost, answer: str, unit: str) -> Bar:
     figure = getattr(cost, answer)
     if figure.value is None:
         return Bar(cost.system, figure.reason or "no value")
-    parts = tuple(Part(one.name, one.value) for one in cost.parts if one.answer == answer)
+    parts = tuple(Part(part.name, part.value) for part in cost.parts if part.answer == answer)
     interval = None
     text = f"{page_number(figure.value)} {unit}"
     if figure.interval is not None:
@@ -48,16 +48,21 @@ def _over_duty(
     series = [Line(cost.system, _values(cost.by_duty, answer)) for cost in costs]
     if not all(map(attrgetter("points"), series)):
         return
-    equal = _equal(series) if len(series) == 2 else []
+    equal = []
+    if len(series) == 2:
+        equal = _equal(series)
     upright = [(duty, f"equal: {_percent(duty)}") for duty in equal]
     for duty in dict.fromkeys(cost.inputs.duty for cost in costs):
         if duty is not None and duty >= _TICKS[0]:
             upright.append((duty, f"yours: {_percent(duty)}"))
     axes = Axes(
-        y_title=unit, x_title="Duty cycle (share of time with I/O)",
-        x_ticks=tuple(zip(_TICKS, map(_percent, _TICKS), strict=True)), upright=tuple(upright),
-        is_logarithmic=True, is_x_logarithmic=True,
-    )  # fmt: skip
+        y_title=unit,
+        x_title="Duty cycle (share of time with I/O)",
+        x_ticks=tuple(zip(_TICKS, map(_percent, _TICKS), strict=True)),
+        upright=tuple(upright),
+        is_logarithmic=True,
+        is_x_logarithmic=True,
+    )
     note = " ".join([*_break_even(series, equal), *(_ends(line, unit) for line in series)])
     yield lines(f"{title} per TB by duty cycle ({unit})", series, axes, note, stamp)
 

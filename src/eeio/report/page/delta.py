@@ -29,7 +29,7 @@ def compared(changes: "Sequence[Changes]", remarks: "Sequence[str]" = ()) -> dic
     from eeio.report.documents.changes import answer, note
 
     first = changes[0]
-    others = " ".join(answer(found) for found in changes[1:])
+    others = " ".join(map(answer, changes[1:]))
     return {
         "first": first.before,
         "second": first.after,
@@ -42,12 +42,11 @@ def compared(changes: "Sequence[Changes]", remarks: "Sequence[str]" = ()) -> dic
 
 def span_of(changes: "Iterable[Change]") -> float:
     """Half the width of the axis, a share: it contains all changes and intervals, up to 100 %."""
-    ends: list[float] = [
-        abs(ratio - 1)
-        for change in changes
-        if change.ratio is not None
-        for ratio in (change.ratio, *(change.interval or ()))
-    ]
+    ends: list[float] = []
+    for change in changes:
+        if change.ratio is not None:
+            for ratio in (change.ratio, *(change.interval or ())):
+                ends.append(abs(ratio - 1))
     return min(_WIDEST_SPAN, max([_LEAST_SPAN, *ends]))
 
 
@@ -77,7 +76,9 @@ def forest_mark(change: "Change", span: float) -> Markup:
 
 def change_text(change: "Change") -> str:
     """`+5.2 %`."""
-    return NONE if change.ratio is None else f"{100 * (change.ratio - 1):+.1f} %"
+    if change.ratio is None:
+        return NONE
+    return f"{100 * (change.ratio - 1):+.1f} %"
 
 
 def interval_text(change: "Change") -> str:
@@ -93,11 +94,10 @@ def delta_charts(changes: "Changes", stamp: str = "") -> list[Panel]:
     from eeio.report.documents import changes as texts
 
     metric = changes.headline
-    found = [
-        (texts.label(experiment, changes), one)
-        for experiment in texts.by_weight(changes, metric)
-        if (one := experiment.metrics[metric]).change.ratio is not None
-    ]
+    found = []
+    for experiment in texts.by_weight(changes, metric):
+        if (one := experiment.metrics[metric]).change.ratio is not None:
+            found.append((texts.label(experiment, changes), one))
     shown_rows = found[: _PANELS * _ROWS]
     span = span_of(one.change for _, one in shown_rows)
     name, _ = texts.header_and_unit(metric)
@@ -111,11 +111,13 @@ def delta_charts(changes: "Changes", stamp: str = "") -> list[Panel]:
         text = f"{change_text(change)}, {one.verdict}"
         is_sure = one.verdict in ("better", "worse")
         rows.append(Difference(label, text, change.ratio - 1, interval, is_sure))
-    each = -(-len(rows) // _PANELS) if rows else 1
-    return [
-        forest(f"Change of {name}", rows[first : first + each], span, stamp)
-        for first in range(0, len(rows), each)
-    ]
+    each = 1
+    if rows:
+        each = -(-len(rows) // _PANELS)
+    charts = []
+    for first in range(0, len(rows), each):
+        charts.append(forest(f"Change of {name}", rows[first : first + each], span, stamp))
+    return charts
 
 
 def delta_table(changes: "Changes") -> Markup:
@@ -162,6 +164,11 @@ def delta_table(changes: "Changes") -> Markup:
         '<th scope="col" class="words">−{} % · 0 · +{} %</th>'
         '<th scope="col" class="words">Verdict</th></tr></thead><tbody>{}</tbody></table></div>'
     ).format(
-        changes.after, changes.before, changes.before, changes.after,
-        f"{100 * span:.0f}", f"{100 * span:.0f}", Markup("").join(rows),
-    )  # fmt: skip
+        changes.after,
+        changes.before,
+        changes.before,
+        changes.after,
+        f"{100 * span:.0f}",
+        f"{100 * span:.0f}",
+        Markup("").join(rows),
+    )

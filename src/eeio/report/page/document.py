@@ -36,8 +36,10 @@ def document(template: str, **parts: Any) -> str:
         lstrip_blocks=True,
     )
     environment.filters |= {
-        "described": described, "is_imported": is_imported, "source_of": source_of
-    }  # fmt: skip
+        "described": described,
+        "is_imported": is_imported,
+        "source_of": source_of,
+    }
     source = script()
     text = environment.get_template(template).render(
         policy=_policy(source),
@@ -47,7 +49,7 @@ def document(template: str, **parts: Any) -> str:
     )
     # No characters that change the text direction or that UTF-8 cannot encode. Line by line: long
     # lines are data without anything to escape, which is quick to check.
-    return "\n".join(shown_lines(line) for line in text.split("\n"))
+    return "\n".join(map(shown_lines, text.split("\n")))
 
 
 def _policy(source: str) -> str:
@@ -81,7 +83,9 @@ def _harmless(body: Any) -> Any:
         return {key: _harmless(value) for key, value in body.items()}
     if isinstance(body, list | tuple):
         # Most lists are of numbers, and long.
-        return body if body and type(body[0]) in (int, float) else [_harmless(v) for v in body]
+        if body and type(body[0]) in (int, float):
+            return body
+        return list(map(_harmless, body))
     return body
 
 
@@ -102,5 +106,7 @@ def _add(name: str, parts: dict[str, str]) -> None:
         _add(imported, parts)
     exported = ", ".join(word for _, word in _EXPORT.findall(text))
     body = _EXPORT.sub(r"\1", _IMPORT.sub(r"const { \1 } = \2_module;", text))
-    returned = f"return {{ {exported} }};\n" if exported else ""
+    returned = ""
+    if exported:
+        returned = f"return {{ {exported} }};\n"
     parts[name] = f"// {name}.mjs\nconst {name}_module = (() => {{\n{body}{returned}}})();\n"

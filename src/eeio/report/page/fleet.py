@@ -19,10 +19,10 @@ def charts(found: Fleet, stamp: str) -> list[Panel]:
 
 
 def _panel(found: Fleet, metric: str, ratios: list[tuple[float, str]], stamp: str) -> Panel:
-    outliers = {one.node for one in found.outliers if one.metric == metric}
+    outliers = {outlier.node for outlier in found.outliers if outlier.metric == metric}
     points, marked, named = [], [], []
-    for place, (ratio, name) in enumerate(ratios, 1):
-        point = (float(place), 100 * (ratio - 1))
+    for index, (ratio, name) in enumerate(ratios, 1):
+        point = (float(index), 100 * (ratio - 1))
         points.append(point)
         if name in outliers:
             marked.append(point)
@@ -31,8 +31,12 @@ def _panel(found: Fleet, metric: str, ratios: list[tuple[float, str]], stamp: st
     last = len(ratios)
     ticks = tuple((float(n), str(n)) for n in dict.fromkeys((1, -(-last // 2), last)))
     axes = Axes(f"{metric}: difference (%)", "Nodes, in order of the difference", ticks, rule=0.0)
-    more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
-    note = f"Outliers: {', '.join(named[:_NAMED])}{more}." if named else "No outlier."
+    more = ""
+    if len(named) > _NAMED:
+        more = f" and {len(named) - _NAMED} more"
+    note = "No outlier."
+    if named:
+        note = f"Outliers: {', '.join(named[:_NAMED])}{more}."
     title = f"{metric} of {len(ratios)} nodes, against the median of their kind"
     return lines(title, series, axes, note, stamp)
 

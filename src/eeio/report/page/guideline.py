@@ -40,7 +40,9 @@ class _Row:
 def render(guideline: Guideline, quick: Sequence[str]) -> str:
     """The page as text; `quick` are the campaigns that are no measurement."""
     found = points(guideline)
-    stamp = "QUICK" if quick else ""
+    stamp = ""
+    if quick:
+        stamp = "QUICK"
     ts, lp = guideline.traditional.name, guideline.low_power.name
     return document(
         "guideline.html.j2",
@@ -52,22 +54,22 @@ def render(guideline: Guideline, quick: Sequence[str]) -> str:
         answer=texts.verdict(guideline),
         tiles=_tiles(guideline),
         chart=_map(found, ts, lp, stamp) if found else None,
-        rows=[_row(point) for point in found],
+        rows=list(map(_row, found)),
         tables=texts.tables(guideline),
         confidence=f"{100 * guideline.confidence:g}",
     )
 
 
 def _marks(guideline: Guideline, quick: Sequence[str]) -> list[Mark]:
-    found = []
+    marks = []
     if quick:
         message = f"not a measurement: {', '.join(quick)} only checked the set-up."
-        found.append(Mark("quick", "QUICK:", f"{message} Publish `standard`."))
-    # The command's warning about quick campaigns is already above.
-    warnings = [
-        text for text in texts.warnings(guideline) if "QUICK: not a measurement" not in text
-    ]
-    return [*found, *(Mark("incomplete", "NOTE:", text) for text in warnings)]
+        marks.append(Mark("quick", "QUICK:", f"{message} Publish `standard`."))
+    for warning in texts.warnings(guideline):
+        # The command's warning about quick campaigns is already above.
+        if "QUICK: not a measurement" not in warning:
+            marks.append(Mark("incomplete", "NOTE:", warning))
+    return marks
 
 
 def _tiles(guideline: Guideline) -> list[Tile]:
@@ -75,22 +77,32 @@ def _tiles(guideline: Guideline) -> list[Tile]:
         return []
     ts, lp = guideline.traditional.name, guideline.low_power.name
     fractional = guideline.deployments[0]
-    kind = "invalid" if guideline.saves is False else ""
-    found = [
+    kind = ""
+    if guideline.saves is False:
+        kind = "invalid"
+    tiles = [
         _tile(f"{lp} for one {ts}", guideline.ratio, "servers", "the same bandwidth"),
         _tile("Power", fractional.power_change, "%", _SAVES[guideline.saves], kind, share=True),
         _tile(
-            "Energy per byte", guideline.energy_per_byte_change, "%", "under the workload",
+            "Energy per byte",
+            guideline.energy_per_byte_change,
+            "%",
+            "under the workload",
             share=True,
         ),
-    ]  # fmt: skip
+    ]
     for plan in guideline.deployments[1:]:
         number = texts.estimate(plan.servers)
-        found.append(
-            _tile(f"With {number} {lp}", plan.power_change, "% power",
-                  f"bandwidth {texts.percent(plan.bandwidth_change)}", share=True)
-        )  # fmt: skip
-    return found
+        tiles.append(
+            _tile(
+                f"With {number} {lp}",
+                plan.power_change,
+                "% power",
+                f"bandwidth {texts.percent(plan.bandwidth_change)}",
+                share=True,
+            )
+        )
+    return tiles
 
 
 def _tile(
@@ -120,7 +132,10 @@ def _row(point: Point) -> _Row:
 
 def _map(found: Sequence[Point], ts: str, lp: str, stamp: str) -> Markup:
     # The line's height at every point is in the picture as well as the point.
-    line = [1.0 / point.x.value for point in found if point.x.value]
+    line = []
+    for point in found:
+        if point.x.value:
+            line.append(1.0 / point.x.value)
     across, up = _FRAME.scales(
         _ends([point.x for point in found]), [*_ends([point.y for point in found]), *line]
     )
@@ -139,7 +154,7 @@ def _map(found: Sequence[Point], ts: str, lp: str, stamp: str) -> Markup:
                 f"P_lp / P_ts: power of one {lp} over one {ts} (logarithmic)",
             ),
             *([text(_FRAME.width / 2, _FRAME.height / 2, "stamp", stamp)] if stamp else []),
-            *(_mark(point, place, across, up) for place, point in enumerate(found)),
+            *(_mark(point, index, across, up) for index, point in enumerate(found)),
             Markup("</svg>"),
         ]
     )
@@ -166,9 +181,19 @@ def _region(across: Scale, up: Scale) -> Iterator[Markup]:
             '<path class="saves" d="M{:.1f} {:.1f}L{:.1f} {:.1f}L{:.1f} {:.1f}L{:.1f} {:.1f}'
             'L{:.1f} {:.1f}L{:.1f} {:.1f}z"/><path class="limit" d="M{:.1f} {:.1f}L{:.1f} {:.1f}"/>'
         ).format(
-            across.at(across.low), bottom, across.at(across.low), begin[1], *begin, *end,
-            end[0], bottom, across.at(across.low), bottom, *begin, *end,
-        )  # fmt: skip
+            across.at(across.low),
+            bottom,
+            across.at(across.low),
+            begin[1],
+            *begin,
+            *end,
+            end[0],
+            bottom,
+            across.at(across.low),
+            bottom,
+            *begin,
+            *end,
+        )
         yield text(begin[0] + 8, max(top + 14, begin[1] + 16), "iso", "equal power")
     yield text(across.at(across.low) + 8, bottom - 10, "iso", "below the line: saves power")
 
@@ -181,10 +206,15 @@ def _mark(point: Point, place: int, across: Scale, up: Scale) -> Markup:
         '<g class="{}" data-place="{}"><path class="whisker" d="{}"/>'
         '<path d="{}" transform="translate({:.1f} {:.1f})"><title>{}</title></path>{}</g>'
     ).format(
-        " ".join(kinds), place, _whiskers(point, across, up, x, y),
-        _SHAPES.get(point.operation, _OTHER), x, y, shown(point_text(point)),
+        " ".join(kinds),
+        place,
+        _whiskers(point, across, up, x, y),
+        _SHAPES.get(point.operation, _OTHER),
+        x,
+        y,
+        shown(point_text(point)),
         text(x + 11, y - 9, "number", point.number),
-    )  # fmt: skip
+    )
 
 
 def _whiskers(point: Point, across: Scale, up: Scale, x: float, y: float) -> str:

@@ -26,9 +26,9 @@ def _panel(series: Series, metric: str, stamp: str) -> Panel:
     values = tuple((float(n), point.value / unit) for n, point in enumerate(series.points))
     changes = {step.campaign: f"{100 * step.change:+.1f} %" for step in series.steps}
     upright = []
-    for place, point in enumerate(series.points):
+    for index, point in enumerate(series.points):
         if point.campaign in changes:
-            upright.append((place - 0.5, changes[point.campaign]))
+            upright.append((index - 0.5, changes[point.campaign]))
     axes = Axes(metric, "Campaigns, by date", _dates(series), upright=tuple(upright))
     line = Line(series.label, values, marks=tuple(range(len(values))))
     return lines(f"{series.label}, {series.machine}", [line], axes, _note(series, unit), stamp)

@@ -51,7 +51,9 @@ class Page:
     def key(self) -> Key | None:
         """The power domain that the page opens with: the widest that was measured and ranks
         something, else the widest that was measured, else the estimate."""
-        return self.keys[0] if self.keys else None
+        if self.keys:
+            return self.keys[0]
+        return None
 
     @property
     def estimated(self) -> bool:
@@ -82,10 +84,10 @@ class Page:
     @cached_property
     def levels(self) -> tuple[tuple[str, ...], ...]:
         """The levels of each factor, in the order in which they come."""
-        return tuple(
-            tuple(dict.fromkeys(line.levels[place] for line in self.lines))
-            for place in range(len(self.factors))
-        )
+        levels = []
+        for index in range(len(self.factors)):
+            levels.append(tuple(dict.fromkeys(line.levels[index] for line in self.lines)))
+        return tuple(levels)
 
     @property
     def constant(self) -> str:
@@ -105,7 +107,9 @@ class Page:
     def common_reason(self) -> str | None:
         """Why no line has power, where it is the same for all."""
         reasons = {why_no_power(line.row, self.key) for line in self.lines}
-        return reasons.pop() if len(reasons) == 1 else None
+        if len(reasons) == 1:
+            return reasons.pop()
+        return None
 
 
 def figures_of(row: Row, key: Key | None) -> DomainFigures | None:
@@ -148,7 +152,9 @@ _IN_NAME = ("Operation", "Spatiality", "Request")
 
 
 def _size(row: Row) -> str:
-    return NONE if row.request_size_bytes is None else format_size(row.request_size_bytes)
+    if row.request_size_bytes is None:
+        return NONE
+    return format_size(row.request_size_bytes)
 
 
 def _varies(levels: Sequence[tuple[str, ...]], place: int) -> bool:
@@ -162,14 +168,19 @@ def page_of(report: Report) -> Page:
     levels = [tuple(level(row) for _, level in _FACTORS) for row in rows]
     names = tuple(name for name, _ in _FACTORS)
     varying = [n for n, name in enumerate(names) if name not in _IN_NAME and _varies(levels, n)]
-    campaigns = {campaign.name: place for place, campaign in enumerate(report.campaigns)}
+    campaigns = {campaign.name: index for index, campaign in enumerate(report.campaigns)}
     count = Counter(map(_name, rows))
     lines = []
     for row, of_row in zip(rows, levels, strict=True):
         name = _name(row)
         further = [(names[place], of_row[place]) for place in varying]
-        more = [_reported(factor, of) for factor, of in further if of not in (NONE, name)]
-        full_name = " · ".join((name, *row.details)) if count[name] > 1 else name
+        more = []
+        for factor, of in further:
+            if of not in (NONE, name):
+                more.append(_reported(factor, of))
+        full_name = name
+        if count[name] > 1:
+            full_name = " · ".join((name, *row.details))
         place = campaigns[row.campaign]
         lines.append(Line(row, place, name, ", ".join(more), of_row, full_name))
     key = next(iter(keys), None)
@@ -186,7 +197,9 @@ def _reported(factor: str, level: str) -> str:
     """A level as shown below a name: `buffer cache off`, but `fio` and `device`."""
     if factor in ("Tool", "Target"):
         return level
-    return f"{factor.lower()} {level}" if factor != "Level" else f"{level} level"
+    if factor != "Level":
+        return f"{factor.lower()} {level}"
+    return f"{level} level"
 
 
 def _order(line: Line, key: Key | None) -> tuple[int, float]:
@@ -269,8 +282,8 @@ def _line(page: Page, line: Line) -> dict[str, Any]:
     if row.durable is False:
         body["lasting"] = row.why_not_durable or NO_DURABLE_TIME
     why = {
-        str(place): why
-        for place, key in enumerate(page.keys or (None,))
+        str(index): why
+        for index, key in enumerate(page.keys or (None,))
         if (why := why_no_power(row, key)) is not None and why != page.common_reason
     }
     if why:
@@ -297,11 +310,15 @@ def _domain(figures: DomainFigures | None) -> dict[str, Any] | None:
 
 def shortened(value: float | None) -> float | None:
     """Five digits."""
-    return None if value is None else float(f"{value:.5g}")
+    if value is None:
+        return None
+    return float(f"{value:.5g}")
 
 
 def middle(figures: Quartiles | None, unit: float = 1.0) -> float | None:
-    return None if figures is None else shortened(figures.median / unit)
+    if figures is None:
+        return None
+    return shortened(figures.median / unit)
 
 
 def spread(figures: Quartiles | None, unit: float = 1.0) -> list[float | None] | None:

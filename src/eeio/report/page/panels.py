@@ -91,9 +91,14 @@ def _bar(row: Bar, y: float, scale: float, names: Sequence[str]) -> Iterator[Mar
             '<rect class="part{}" x="{:.1f}" y="{:.0f}" width="{:.1f}" height="{}">'
             "<title>{}: {}</title></rect>"
         ).format(
-            names.index(part.name) % 4, x, y + 18, max(width, 0.5), _BAR_HEIGHT, part.name,
+            names.index(part.name) % 4,
+            x,
+            y + 18,
+            max(width, 0.5),
+            _BAR_HEIGHT,
+            part.name,
             page_number(part.value),
-        )  # fmt: skip
+        )
         x += width
     if row.interval is not None:
         low, high = (4 + end * scale for end in row.interval)
@@ -154,13 +159,19 @@ class _Area:
     is_x_logarithmic: bool
 
     def across(self, x: float) -> float:
-        place = log10(x) if self.is_x_logarithmic else x
+        place = x
+        if self.is_x_logarithmic:
+            place = log10(x)
         span = self.right - self.left
-        share = (place - self.left) / span if span else 0.5
+        share = 0.5
+        if span:
+            share = (place - self.left) / span
         return _LEFT + share * (_WIDTH - _LEFT - _RIGHT)
 
     def up(self, y: float) -> float:
-        height = log10(y) if self.is_logarithmic else y
+        height = y
+        if self.is_logarithmic:
+            height = log10(y)
         return _TOP + (self.high - height) / (self.high - self.low) * _PLOT_HEIGHT
 
     def ticks(self) -> list[float]:
@@ -173,7 +184,9 @@ class _Area:
 
 def _area(series: Sequence[Line], axes: Axes) -> _Area:
     """That contains all values, with a margin."""
-    points = [point for line in series for point in line.points]
+    points: list[tuple[float, float]] = []
+    for line in series:
+        points.extend(line.points)
     across, up = map(list, zip(*points, strict=True))
     if axes.rule is not None:
         up.append(axes.rule)
@@ -203,7 +216,8 @@ def lines(title: str, series: Sequence[Line], axes: Axes, note: str = "", stamp:
         if one.is_joined:
             way = "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
             pieces.append(_path(f"curve s{number % 4}", f"M{way}"))
-        pieces += [_dot(*points[place], number) for place in one.marks]
+        for place in one.marks:
+            pieces.append(_dot(*points[place], number))
     height = bottom + _BELOW
     if len(series) > 1:
         for number, one in enumerate(series):
@@ -252,7 +266,9 @@ def forest(title: str, rows: Sequence[Difference], span: float, stamp: str = "")
         if row.interval is not None:
             low, high = map(at, row.interval)
             pieces.append(_path("whisker", f"M{low:.1f} {top + 36}H{high:.1f}"))
-        kind = "dot s0" if row.is_sure else "dot hollow"
+        kind = "dot hollow"
+        if row.is_sure:
+            kind = "dot s0"
         pieces.append(
             Markup('<circle class="{}" cx="{:.1f}" cy="{}" r="4.5"/>').format(
                 kind, at(row.change), top + 36
@@ -273,13 +289,15 @@ def _x_axis(axes: Axes, area: _Area, bottom: float) -> Iterator[Markup]:
         yield _text(middle, bottom + 15, "middle", text)
         end = middle + half + 6
     yield _text(_LEFT, bottom + 30, "title", axes.x_title)
-    for place, (x, text) in enumerate(axes.upright):
+    for index, (x, text) in enumerate(axes.upright):
         yield _path("change", f"M{area.across(x):.1f} {_TOP}V{bottom}")
         is_right = area.across(x) > _WIDTH / 2
         yield _text(
-            area.across(x) + (-4 if is_right else 4), _TOP + 10 + _SMALL_LINE * (place % 3),
-            "small end" if is_right else "small", text,
-        )  # fmt: skip
+            area.across(x) + (-4 if is_right else 4),
+            _TOP + 10 + _SMALL_LINE * (index % 3),
+            "small end" if is_right else "small",
+            text,
+        )
 
 
 def crossing(
@@ -329,8 +347,6 @@ def _cut(label: str, width: float) -> str:
     characters = max(12, int(width / _LETTER))
     if len(label) <= characters:
         return label
-    return (
-        textwrap.shorten(label, characters, placeholder="…")
-        if " " in label[:characters]
-        else (f"{label[: characters - 1]}…")
-    )
+    if " " in label[:characters]:
+        return textwrap.shorten(label, characters, placeholder="…")
+    return f"{label[: characters - 1]}…"

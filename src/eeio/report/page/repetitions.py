@@ -1,6 +1,7 @@
 """The repetitions behind each line of the page, shown when a row is opened."""
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from eeio.analysis.metrics import LATENCIES
@@ -25,43 +26,74 @@ def repetitions(page: Page, power: Power | None) -> list[list[dict[str, Any]]]:
     runs = [campaign.runs_by_experiment() for campaign in campaigns]
     series = [by_key(power(campaign)) if power else {} for campaign in campaigns]
     count = sum(len(campaign.runs) for campaign in campaigns)
-    points = _FEWER_POINTS if count > _MANY_RUNS else _POINTS
-    found = []
+    points = _POINTS
+    if count > _MANY_RUNS:
+        points = _FEWER_POINTS
+    of_lines = []
     for line in page.lines:
         assert line.row.experiment is not None
         of_line = runs[line.campaign].get(line.row.experiment.id, [])
         folder = campaigns[line.campaign].folder
-        made = []
+        bodies = []
         for run in sorted(of_line, key=lambda run: run.repetition):
             phase = next((p for p in run.phases if p.name == line.row.phase), None)
             body = _repetition(page, run, phase)
-            if phase is not None and phase.start_s is not None and phase.end_s is not None:
-                window = (phase.start_s, _end_s(phase))
-                steps = _steps(page, run, series[line.campaign], shown_span(*window), points)
-                body |= {
-                    "window": [round(end_s, 3) for end_s in window],
-                    "power": steps if any(steps) else None,
-                    "moved": bandwidth_steps(folder / run.raw, points) or None,
-                }
-            made.append({name: value for name, value in body.items() if value is not None})
-        found.append(made)
-    return found
+            if phase is not None:
+                of_campaign = series[line.campaign]
+                body |= _over_time(page, run, phase, of_campaign, points=points, folder=folder)
+            bodies.append(_without_none(body))
+        of_lines.append(bodies)
+    return of_lines
+
+
+def _over_time(
+    page: Page,
+    run: Run,
+    phase: Phase,
+    series: Mapping[Key, list[PowerSeries]],
+    *,
+    points: int,
+    folder: Path,
+) -> dict[str, Any]:
+    """The window of a phase, the power and the bandwidth; empty if its times are not known."""
+    if phase.start_s is None or phase.end_s is None:
+        return {}
+    window = (phase.start_s, _end_s(phase))
+    steps = _steps(page, run, series, shown_span(*window), points)
+    return {
+        "window": [round(end_s, 3) for end_s in window],
+        "power": steps if any(steps) else None,
+        "moved": bandwidth_steps(folder / run.raw, points) or None,
+    }
+
+
+def _without_none(body: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in body.items() if value is not None}
 
 
 def _end_s(phase: Phase) -> float:
     durable = phase.until_durable
     assert phase.end_s is not None
-    return phase.end_s if durable is None else max(durable.end_s, phase.end_s)
+    if durable is None:
+        return phase.end_s
+    return max(durable.end_s, phase.end_s)
 
 
 def _steps(
-    page: Page, run: Run, series: Mapping[Key, list[PowerSeries]], span: tuple[float, float],
+    page: Page,
+    run: Run,
+    series: Mapping[Key, list[PowerSeries]],
+    span: tuple[float, float],
     points: int,
-) -> list[Any]:  # fmt: skip
-    return [
-        power_steps(series[key], run.started_monotonic_s, span, points) if key in series else None
-        for key in page.keys
-    ]
+) -> list[Any]:
+    steps = []
+    for key in page.keys:
+        steps.append(
+            power_steps(series[key], run.started_monotonic_s, span, points)
+            if key in series
+            else None
+        )
+    return steps
 
 
 def _repetition(page: Page, run: Run, phase: Phase | None) -> dict[str, Any]:
@@ -90,11 +122,15 @@ def _repetition(page: Page, run: Run, phase: Phase | None) -> dict[str, Any]:
 
 def _ms(phase: Phase, name: str) -> float | None:
     value = phase.metrics.get(f"latency_{name}_s")
-    return None if value is None else value * 1e3
+    if value is None:
+        return None
+    return value * 1e3
 
 
 def _in(value: float | None, unit: float) -> float | None:
-    return None if value is None else shortened(value / unit)
+    if value is None:
+        return None
+    return shortened(value / unit)
 
 
 def _reading(observation: Observation) -> dict[str, Any] | None:

@@ -100,4 +100,6 @@ def text(x: float, y: float, kind: str, content: str) -> Markup:
 
 def plain(value: float) -> str:
     """A tick without an exponent."""
-    return f"{value:.0f}" if value >= 1e5 else f"{value:g}"
+    if value >= 1e5:
+        return f"{value:.0f}"
+    return f"{value:g}"

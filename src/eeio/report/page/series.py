@@ -58,7 +58,9 @@ class PowerSeries:
     def mean_w(self, first: int, last: int) -> float | None:
         """Mean power between two moments, by their places, over the time in which it was read."""
         seconds = self._known_s[last] - self._known_s[first]
-        return (self._joules[last] - self._joules[first]) / seconds if seconds > 0 else None
+        if seconds > 0:
+            return (self._joules[last] - self._joules[first]) / seconds
+        return None
 
 
 def shown_span(start_s: float, end_s: float) -> tuple[float, float]:
@@ -91,7 +93,9 @@ def power_steps(
             before = last
             ends.append(round(series.times_s[last] - origin_s, 3))
             watts.append(None if mean_w is None else round(mean_w, 1))
-    return [_times(ends), watts] if len(ends) > 1 else None
+    if len(ends) > 1:
+        return [_times(ends), watts]
+    return None
 
 
 def _times(ends: list[float]) -> dict[str, float] | list[float]:
@@ -118,7 +122,9 @@ def bandwidth_log(raw: Path) -> list[tuple[float, float]]:
     except (OSError, LimitError, ValueError):
         # A truncated log covers a part of the run, which would look like the complete run.
         return []
-    return sorted(moments.items()) if len(moments) > 1 else []
+    if len(moments) > 1:
+        return sorted(moments.items())
+    return []
 
 
 def bandwidth_steps(raw: Path, points: int) -> list[Any] | None:

@@ -61,18 +61,22 @@ def render(bundles: Sequence[Bundle], prices: Mapping[str, float], version: str)
     """The page as text; `prices` by drive, as `drives` names them."""
     ordered = sorted(bundles, key=lambda bundle: bundle.name)
     shown = [column for column in columns() if column.key in _COLUMNS]
-    lines = [line for bundle in ordered for line in _lines(bundle, shown, prices)]
+    lines: list[_Line] = []
+    for bundle in ordered:
+        lines.extend(_lines(bundle, shown, prices))
     groups = [
         _Group(
             title,
             place < len(DOMAINS),
-            tuple(sorted(
-                (line for line in lines if line.group == (place, title)),
-                key=lambda line: -line.efficiency if place < len(DOMAINS) else 0.0,
-            )),
+            tuple(
+                sorted(
+                    (line for line in lines if line.group == (place, title)),
+                    key=lambda line: -line.efficiency if place < len(DOMAINS) else 0.0,
+                )
+            ),
         )
         for place, title in sorted({line.group for line in lines})
-    ]  # fmt: skip
+    ]
     return document(
         "site.html.j2",
         title="comparison of bundles",
@@ -88,9 +92,9 @@ def render(bundles: Sequence[Bundle], prices: Mapping[str, float], version: str)
 
 def drives(bundles: Iterable[Bundle]) -> list[str]:
     """The names of all drives, as the page shows them."""
-    return sorted({
-        campaign.machine.drive_name for bundle in bundles for campaign in bundle.campaigns
-    })  # fmt: skip
+    return sorted(
+        {campaign.machine.drive_name for bundle in bundles for campaign in bundle.campaigns}
+    )
 
 
 def _bundle_table(bundles: Sequence[Bundle]) -> Table:
@@ -107,7 +111,7 @@ def _bundle_table(bundles: Sequence[Bundle]) -> Table:
                     for campaign in bundle.campaigns
                 ),
                 _joined(campaign.machine.drive_name for campaign in bundle.campaigns),
-                _joined(_machine(campaign) for campaign in bundle.campaigns),
+                _joined(map(_machine, bundle.campaigns)),
                 bundle.signer or "-",
             )
             for bundle in bundles
@@ -120,7 +124,7 @@ def _publishable(bundle: Bundle) -> str:
     if not bundle.why_not:
         return "yes"
     counts = Counter(bundle.why_not)
-    reasons = [f"{why} ({n} times)" if n > 1 else why for why, n in counts.items()]
+    reasons = [f"{reason} ({n} times)" if n > 1 else reason for reason, n in counts.items()]
     return f"no: {'; '.join(reasons)}"
 
 
@@ -155,16 +159,24 @@ def _line(
 ) -> _Line:
     drive = campaign.machine.drive_name
     price = prices.get(drive)
-    why = _why_not_ranked(bundle, row, figures)
-    efficiency = None if figures is None else figures["efficiency_bytes_per_j"]
+    reason = _why_not_ranked(bundle, row, figures)
+    efficiency = None
+    domain, meter = "none", ""
+    if figures is not None:
+        efficiency = figures["efficiency_bytes_per_j"]
+        domain, meter = figures.power_domain, figures.meter
     assert row.experiment is not None
-    size = None if row.request_size_bytes is None else format_size(row.request_size_bytes)
+    size = None
+    if row.request_size_bytes is not None:
+        size = format_size(row.request_size_bytes)
     cache = {"on": "page cache", "off": "direct I/O"}.get(row.cache.buffer or "")
-    flush = None if row.flush is None else f"flush {row.flush}"
+    flush = None
+    if row.flush is not None:
+        flush = f"flush {row.flush}"
     load = load_of(dict(row.experiment.arguments))
     cells = [column.cell(row, figures) for column in shown]
     if prices:
-        cells.append(Cell("–" if price is None else page_number(price)))
+        cells.append(_price_cell(price))
     return _Line(
         name=f"{row.tool_label} {row.io_label}",
         more=", ".join(filter(None, (load, size, cache, flush))),
@@ -173,17 +185,23 @@ def _line(
         values={
             "drive": drive,
             "level": row.level,
-            "domain": "none" if figures is None else figures.power_domain,
+            "domain": domain,
             "bundle": bundle.name,
-            "meter": "" if figures is None else figures.meter,
+            "meter": meter,
             "price": "" if price is None else repr(price),
             "publishable": "no" if bundle.why_not else "yes",
         },
         cells=tuple(cells),
-        why=why or "",
-        group=_group(figures, why),
+        why=reason or "",
+        group=_group(figures, reason),
         efficiency=0.0 if efficiency is None else efficiency.median,
     )
+
+
+def _price_cell(price: float | None) -> Cell:
+    if price is None:
+        return Cell("–")
+    return Cell(page_number(price))
 
 
 def _why_not_ranked(bundle: Bundle, row: Row, figures: DomainFigures | None) -> str | None:
@@ -193,7 +211,9 @@ def _why_not_ranked(bundle: Bundle, row: Row, figures: DomainFigures | None) -> 
         return figures.ranked_reason
     if figures["efficiency_bytes_per_j"] is None:
         return figures.reason or "it has no MB/J"
-    return "the bundle is not publishable" if bundle.why_not else None
+    if bundle.why_not:
+        return "the bundle is not publishable"
+    return None
 
 
 def _group(figures: DomainFigures | None, why: str | None) -> tuple[int, str]:

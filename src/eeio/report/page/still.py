@@ -34,15 +34,16 @@ class _Point:
 
 def still(page: Page) -> Markup:
     """Empty where no line has both bandwidth and power."""
-    points = [
-        _Point(line, bandwidth, figures["power_w"])
-        for line in page.lines
-        if (bandwidth := line.row["bandwidth_bytes_per_s"]) is not None
-        and bandwidth.q1 > 0
-        and (figures := figures_of(line.row, page.key)) is not None
-        and figures["power_w"] is not None
-        and figures["power_w"].q1 > 0
-    ]
+    points = []
+    for line in page.lines:
+        if (
+            (bandwidth := line.row["bandwidth_bytes_per_s"]) is not None
+            and bandwidth.q1 > 0
+            and (figures := figures_of(line.row, page.key)) is not None
+            and figures["power_w"] is not None
+            and figures["power_w"].q1 > 0
+        ):
+            points.append(_Point(line, bandwidth, figures["power_w"]))
     if not points or page.key is None:
         return Markup()
     across, up = _FRAME.scales(
@@ -52,11 +53,15 @@ def still(page: Page) -> Markup:
     description = (
         f"Bandwidth (MB/s) against power (W), {domain_label(page.key)}: {len(points)} marks"
     )
-    draw = _mark if len(points) <= _MANY else _bare_mark
+    draw = _bare_mark
+    if len(points) <= _MANY:
+        draw = _mark
     parts = [
         _FRAME.opening(description),
         *_FRAME.axes(
-            across, up, "Bandwidth (MB/s, logarithmic)",
+            across,
+            up,
+            "Bandwidth (MB/s, logarithmic)",
             f"Power (W, logarithmic), {domain_label(page.key)}",
         ),
         *_equal(across, up),
@@ -64,7 +69,7 @@ def still(page: Page) -> Markup:
         *(draw(point, across, up, page.key[2] == MODELLED) for point in points),
         *_labels(points, across, up),
         Markup("</svg>"),
-    ]  # fmt: skip
+    ]
     return Markup("").join(parts)
 
 
@@ -79,9 +84,11 @@ def _equal(across: Scale, up: Scale) -> Iterator[Markup]:
         yield Markup('<path class="equal" d="M{:.0f} {:.0f}L{:.0f} {:.0f}"/>').format(*begin, *end)
         at_top = abs(end[1] - _FRAME.top) < 1
         yield Markup('<text x="{:.0f}" y="{:.0f}" class="iso {}">{} MB/J</text>').format(
-            end[0] if at_top else end[0] + 4, end[1] - 5 if at_top else end[1] + 4,
-            "middle" if at_top else "", plain(value),
-        )  # fmt: skip
+            end[0] if at_top else end[0] + 4,
+            end[1] - 5 if at_top else end[1] + 4,
+            "middle" if at_top else "",
+            plain(value),
+        )
 
 
 def _stamp(word: str) -> Iterator[Markup]:
@@ -123,8 +130,10 @@ _OTHER = "M0 -6L6 0L0 6L-6 0z"
 def _kinds(point: _Point, estimate: bool) -> str:
     """Classes of the style."""
     kinds = ["mark", "buffered" if point.line.row.cache.buffer == "on" else "direct"]
-    kinds += ["estimate"] if estimate else []
-    kinds += ["other"] if point.line.campaign % 2 else []
+    if estimate:
+        kinds.append("estimate")
+    if point.line.campaign % 2:
+        kinds.append("other")
     return " ".join(kinds)
 
 
@@ -146,7 +155,15 @@ def _mark(point: _Point, across: Scale, up: Scale, estimate: bool) -> Markup:
         '<g class="{}"><path class="whisker" d="M{:.1f} {:.1f}H{:.1f}M{:.1f} {:.1f}V{:.1f}"/>'
         '<path d="{}" transform="translate({:.1f} {:.1f})"><title>{}</title></path></g>'
     ).format(
-        _kinds(point, estimate), across.at(point.mbs.q1 / MB), y, across.at(point.mbs.q3 / MB),
-        x, up.at(point.w.q1), up.at(point.w.q3), _SHAPES.get(row.operation or "", _OTHER), x, y,
+        _kinds(point, estimate),
+        across.at(point.mbs.q1 / MB),
+        y,
+        across.at(point.mbs.q3 / MB),
+        x,
+        up.at(point.w.q1),
+        up.at(point.w.q3),
+        _SHAPES.get(row.operation or "", _OTHER),
+        x,
+        y,
         escape(shown(label)),
-    )  # fmt: skip
+    )

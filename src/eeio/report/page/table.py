@@ -48,16 +48,20 @@ ESSENTIAL = "essential"
 
 def columns() -> list[Column]:
     """All columns behind the experiment's, in their order."""
-    n = Column("n", "n", "valid runs", lambda row, _: Cell(
-        str(row.n), f"{row.invalid_runs} invalid" if row.invalid_runs else ""
-    ), sets=(ESSENTIAL, "energy", "latency"))  # fmt: skip
+    n = Column(
+        "n",
+        "n",
+        "valid runs",
+        lambda row, _: Cell(str(row.n), f"{row.invalid_runs} invalid" if row.invalid_runs else ""),
+        sets=(ESSENTIAL, "energy", "latency"),
+    )
     return [
         n,
         *(_column(metric) for metric in METRICS if metric.in_rows),
         Column("unranked", "Why not ranked", "", _why_not_ranked, energy=True, sets=("energy",)),
         Column("seen", "Order observed", "", lambda row, _: _text_cell(row.order_seen)),
         Column("drive", "Drive", "", lambda row, _: _text_cell(known(row.drive))),
-    ]  # fmt: skip
+    ]
 
 
 def opening() -> list[Column]:
@@ -103,13 +107,17 @@ def _shown(cell: Cell) -> str | list[str] | None:
     """The text of a cell, with what is small below it; None for a number that is missing."""
     if cell.small:
         return [cell.text, cell.small]
-    return None if cell.text == NONE else cell.text
+    if cell.text == NONE:
+        return None
+    return cell.text
 
 
 def reasons(page: Page, line: Line) -> str:
     """Why a line has no figures, where not all have the same reason."""
-    why = why_no_power(line.row, page.key)
-    return "" if why is None or why == page.common_reason else why
+    reason = why_no_power(line.row, page.key)
+    if reason is None or reason == page.common_reason:
+        return ""
+    return reason
 
 
 def _why_not_ranked(_: Row, figures: DomainFigures | None) -> Cell:
@@ -122,19 +130,26 @@ def _text_cell(text: str | None) -> Cell:
 
 def _column(metric: Metric) -> Column:
     def cell(row: Row, figures: DomainFigures | None) -> Cell:
-        found = row.figure(metric, figures)
-        if found is None:
+        figure = row.figure(metric, figures)
+        if figure is None:
             return Cell(NONE)
-        small = [_range(found, metric.unit)] if metric.spread else []
+        small = []
+        if metric.spread:
+            small = [_range(figure, metric.unit)]
         kind = ""
         if metric.of_domain and figures is not None:
             mark = MARKS.get(figures.energy_kind, "")
-            small += [_limit(figures)] if metric.key in ("energy_j", "energy_j_per_gb") else []
+            if metric.key in ("energy_j", "energy_j_per_gb"):
+                small.append(_limit(figures))
             small.append(", ".join(_remarks(metric, row, figures, mark)))
-            kind = "estimate" if mark else ""
-        text = f"±{page_number(100 * found.median)} %" if metric.is_share else None
+            kind = ""
+            if mark:
+                kind = "estimate"
+        text = None
+        if metric.is_share:
+            text = f"±{page_number(100 * figure.median)} %"
         return Cell(
-            text or page_number(found.median / metric.unit), " ".join(filter(None, small)), kind
+            text or page_number(figure.median / metric.unit), " ".join(filter(None, small)), kind
         )
 
     return Column(
@@ -145,12 +160,16 @@ def _column(metric: Metric) -> Column:
 def _range(figures: Quartiles, unit: float) -> str:
     low, high = page_number(figures.q1 / unit), page_number(figures.q3 / unit)
     # One repetition has no range.
-    return "" if low == high else f"{low}–{high}"
+    if low == high:
+        return ""
+    return f"{low}–{high}"
 
 
 def _limit(figures: DomainFigures) -> str:
     relative = figures["uncertainty_relative"]
-    return "" if relative is None else f"±{page_number(100 * relative.median)} %"
+    if relative is None:
+        return ""
+    return f"±{page_number(100 * relative.median)} %"
 
 
 def _remarks(metric: Metric, row: Row, figures: DomainFigures, mark: str) -> list[str]:
@@ -158,14 +177,14 @@ def _remarks(metric: Metric, row: Row, figures: DomainFigures, mark: str) -> lis
     ranked and its domain."""
     of_power, of_efficiency = metric.key == "power_w", metric.key == "efficiency_bytes_per_j"
     some = of_power and bool(row.n) and figures.n != row.n and not mark
-    return [
-        text
-        for text, on in (
-            (mark, bool(mark)),
-            (f"n {figures.n}", some),
-            ("doubtful", (of_power or of_efficiency) and bool(figures.doubts)),
-            ("without drives", of_efficiency and figures.leaves_drives_out),
-            ("not ranked", of_efficiency and figures.ranked_reason is not None and not mark),
-        )
-        if on
-    ]
+    remarks = []
+    for text, on in (
+        (mark, bool(mark)),
+        (f"n {figures.n}", some),
+        ("doubtful", (of_power or of_efficiency) and bool(figures.doubts)),
+        ("without drives", of_efficiency and figures.leaves_drives_out),
+        ("not ranked", of_efficiency and figures.ranked_reason is not None and not mark),
+    ):
+        if on:
+            remarks.append(text)
+    return remarks

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 
 def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:
-    found = [cell for campaign in campaigns for cell in cells_of(campaign)]
+    found = []
+    for campaign in campaigns:
+        found.extend(cells_of(campaign))
     if not found:
         return None
     from eeio.studies.chang2014 import paper_figures, tables

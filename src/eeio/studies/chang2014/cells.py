@@ -44,20 +44,32 @@ _METRICS = {
     **{
         name: name
         for name in (
-            EQUATION_9, "rate_eq10_per_s", "commits", "fast_commits", "blocked",
-            "threads_not_blocked", "threads_fully_blocked", "threads_partly_blocked",
-            "threads_ended_inside", "write_held_mean_s", "commit_wait_mean_s",
-            "threads_behind_a_commit", "until_durable_mean_s", "until_durable_max_s",
+            EQUATION_9,
+            "rate_eq10_per_s",
+            "commits",
+            "fast_commits",
+            "blocked",
+            "threads_not_blocked",
+            "threads_fully_blocked",
+            "threads_partly_blocked",
+            "threads_ended_inside",
+            "write_held_mean_s",
+            "commit_wait_mean_s",
+            "threads_behind_a_commit",
+            "until_durable_mean_s",
+            "until_durable_max_s",
             "delayjc_held_mean_s",
         )
     },
-}  # fmt: skip
+}
 FIGURES = (*_METRICS, PARENT)
 
 
 def _read(phase: Phase, name: str) -> float | None:
     if name == PARENT:
-        return phase.bandwidth_bytes_per_s if phase.name == "write" else None
+        if phase.name == "write":
+            return phase.bandwidth_bytes_per_s
+        return None
     return phase.metrics.get(_METRICS[name])
 
 
@@ -178,13 +190,15 @@ class VariantCell:
 
     def mean(self, name: str) -> float | None:
         spread = self.spread(name)
-        return None if spread is None else spread.mean
+        if spread is None:
+            return None
+        return spread.mean
 
     @property
     def reasons(self) -> dict[str, str]:
         """Name in JSON -> why it is missing, or less than planned."""
         settings = {"n": self.why_fewer, "frequency_hz": self.why_no_frequency}
-        reasons = {name: why for name, why in settings.items() if why is not None}
+        reasons = {name: reason for name, reason in settings.items() if reason is not None}
         for name, figure in self.figures.items():
             if isinstance(figure, Missing):
                 reasons[name] = figure.reason
@@ -230,7 +244,10 @@ def measured_phase(run: Run) -> Phase | None:
     """The phase that the study is about; None when the run has none that can be used."""
     if run.validity:
         return None
-    return next((p for p in run.phases if p.name in THE_FIGURE and not p.validity), None)
+    for p in run.phases:
+        if p.name in THE_FIGURE and not p.validity:
+            return p
+    return None
 
 
 def figure_of_merit(run: Run) -> float | None:
@@ -240,7 +257,9 @@ def figure_of_merit(run: Run) -> float | None:
         return None
     found = _read(phase, THE_FIGURE[phase.name])
     # One thread has no children.
-    return _read(phase, PARENT) if found is None else found
+    if found is None:
+        return _read(phase, PARENT)
+    return found
 
 
 def cells_of(campaign: Campaign) -> list[VariantCell]:
@@ -250,12 +269,13 @@ def cells_of(campaign: Campaign) -> list[VariantCell]:
     if not varied:
         return []
     protocol = campaign.design.protocol
-    half_width = protocol.study.half_width if protocol.study else None
+    half_width = None
+    if protocol.study:
+        half_width = protocol.study.half_width
     runs = campaign.runs_by_experiment()
-    found = [
-        _cell(campaign, planned, runs.get(planned.experiment.id, []), half_width)
-        for planned in varied
-    ]
+    found = []
+    for planned in varied:
+        found.append(_cell(campaign, planned, runs.get(planned.experiment.id, []), half_width))
     return [_compared(cell, found) for cell in found]
 
 
@@ -288,10 +308,17 @@ def _cell(
     phases = [phase for run in runs if (phase := measured_phase(run)) is not None]
     notes = list(chain.from_iterable(run.notes for run in runs))
     figures = _figures(phases, notes)
-    of_tool = "write" if experiment.tool == "iozone" else "create"
-    kind = phases[0].name if phases else of_tool
+    of_tool = "create"
+    if experiment.tool == "iozone":
+        of_tool = "write"
+    kind = of_tool
+    if phases:
+        kind = phases[0].name
     main = known(figures[THE_FIGURE[kind]])
-    ratios = [p.metrics["model_ratio"] for p in phases if "model_ratio" in p.metrics]
+    ratios = []
+    for p in phases:
+        if "model_ratio" in p.metrics:
+            ratios.append(p.metrics["model_ratio"])
     return VariantCell(
         campaign=campaign.name,
         experiment=experiment,
@@ -329,7 +356,9 @@ def _why_no_frequency(
     if planned.frequency_hz is None:
         return campaign.design.frequency_reason or "left as it was found"
     doubts = filter(_is_doubt, notes)
-    return next((doubt.removeprefix("frequency ") for doubt in doubts), None)
+    for doubt in doubts:
+        return doubt.removeprefix("frequency ")
+    return None
 
 
 def _is_doubt(note: str) -> bool:
@@ -385,14 +414,17 @@ def _of_meter(
 
 
 def _mean(values: Sequence[float]) -> float | None:
-    return statistics.fmean(values) if values else None
+    if values:
+        return statistics.fmean(values)
+    return None
 
 
 def _compared(cell: VariantCell, every: Sequence[VariantCell]) -> VariantCell:
     peers = [other for other in every if other.workload == cell.workload]
-    same_variant = [
-        other for other in peers if other.variant == cell.variant and other.frequency_hz is not None
-    ]
+    same_variant = []
+    for other in peers:
+        if other.variant == cell.variant and other.frequency_hz is not None:
+            same_variant.append(other)
     lowest = min(same_variant, key=lambda other: other.frequency_hz or 0, default=None)
     plain = next(
         (
@@ -412,7 +444,9 @@ def _compared(cell: VariantCell, every: Sequence[VariantCell]) -> VariantCell:
 
 def _ratio(cell: VariantCell, other: VariantCell | None, name: str) -> float | None:
     mine, theirs = cell.mean(name), other.mean(name) if other else None
-    return mine / theirs if mine is not None and theirs else None
+    if mine is not None and theirs:
+        return mine / theirs
+    return None
 
 
 def workload_label(cell: VariantCell) -> str:

@@ -37,10 +37,12 @@ _COLOURS = {"ext4": BLUE, "nojc": GREY, "fast_commit": VERMILION, "delayjc": GRE
 _PANEL_INCHES = (2.9, 1.55)
 
 Value = Callable[[VariantCell], float | None]
+_Row = tuple[str, Value, str | None]
+"""Label, value, and the figure with the spread of the value."""
 
 
-def _rows(phase: str) -> list[tuple[str, Value, str | None]]:
-    """(label, value, the figure whose spread is shown) of each row of panels."""
+def _rows(phase: str) -> list[_Row]:
+    """Of panels."""
     speedup = ("speedup", lambda cell: cell.speedup, "relative")
     ratio = ("/ EXT4", lambda cell: cell.ratio_to_ext4, None)
     durable = ("until durable (ms)", _of("until_durable_mean_s", 1e-3), "until_durable_mean_s")
@@ -54,7 +56,7 @@ def _rows(phase: str) -> list[tuple[str, Value, str | None]]:
             ("threads not blocked", _of("threads_not_blocked"), "threads_not_blocked"),
             commits,
             durable,
-        ]  # fmt: skip
+        ]
     return [
         ("equation (9) (1/s)", _of(EQUATION_9), EQUATION_9),
         ("files/s", _of(CREATES), CREATES),
@@ -69,7 +71,9 @@ def _rows(phase: str) -> list[tuple[str, Value, str | None]]:
 def _of(name: str, unit: float = 1.0) -> Value:
     def value(cell: VariantCell) -> float | None:
         mean = cell.mean(name)
-        return None if mean is None else mean / unit
+        if mean is None:
+            return None
+        return mean / unit
 
     return value
 
@@ -77,37 +81,23 @@ def _of(name: str, unit: float = 1.0) -> Value:
 def draw(cells: Sequence[VariantCell], title: str, phase: str, stamped: str) -> str:
     """The SVG of one phase's panels, for cells of that phase that were measured."""
     title += ending(stamped)
-    rows = _rows(phase)
-    several = len({cell.campaign for cell in cells}) > 1
-    workloads = list(dict.fromkeys(cell.workload for cell in cells))
+    by_workload: dict[tuple[object, ...], list[VariantCell]] = {}
+    for cell in cells:
+        by_workload.setdefault(cell.workload, []).append(cell)
     over_frequency = len({cell.frequency_hz for cell in cells if cell.frequency_hz}) > 1
-    # A row that no cell has a value for (no trace, one frequency) would be empty axes.
-    shown = [row for row in rows if any(row[1](cell) is not None for cell in cells)]
-    if not over_frequency:
-        shown = [row for row in shown if row[0] != "speedup"]
+    shown = _shown(_rows(phase), cells, over_frequency)
     width, height = _PANEL_INCHES
-    figure = sheet(width * len(workloads) + 0.6, height * len(shown) + 0.9)
-    axes = figure.subplots(len(shown), len(workloads), squeeze=False, sharex=True)
-    for column, workload in enumerate(workloads):
-        mine = [cell for cell in cells if cell.workload == workload]
-        text = foreign(workload_label(mine[0]))
-        if several:
-            text = f"{foreign(mine[0].campaign)}\n{text}"
-        axes[0, column].set_title(text, fontsize=8)
-        for line, (label, value, spread) in zip(axes[:, column], shown, strict=True):
-            if over_frequency:
-                _lines(line, mine, value, spread)
-            else:
-                _bars(line, mine, value, spread)
-            line.tick_params(labelsize=7)
-            line.grid(axis="y", alpha=0.3)
-            line.set_axisbelow(True)
-            if label in ("speedup", "/ EXT4"):
-                line.axhline(1.0, color="#999999", lw=0.8, zorder=0)
-            if column == 0:
-                line.set_ylabel(label, fontsize=7)
+    figure = sheet(width * len(by_workload) + 0.6, height * len(shown) + 0.9)
+    axes = figure.subplots(len(shown), len(by_workload), squeeze=False, sharex=True)
+    several = len({cell.campaign for cell in cells}) > 1
+    for column, of_workload in zip(axes.T, by_workload.values(), strict=True):
+        column[0].set_title(_heading(of_workload[0], several), fontsize=8)
+        for panel, row in zip(column, shown, strict=True):
+            _draw_panel(panel, row, of_workload, over_frequency)
         if over_frequency:
-            axes[-1, column].set_xlabel("frequency (GHz)", fontsize=7)
+            column[-1].set_xlabel("frequency (GHz)", fontsize=7)
+    for panel, (label, _, _) in zip(axes[:, 0], shown, strict=True):
+        panel.set_ylabel(label, fontsize=7)
     if over_frequency:
         handles, labels = axes[0, 0].get_legend_handles_labels()
         set_legend(figure, handles, labels)
@@ -116,7 +106,39 @@ def draw(cells: Sequence[VariantCell], title: str, phase: str, stamped: str) -> 
             stamp(panel, stamped)
     set_title(figure, title)
     text = "; ".join(label for label, _, _ in shown)
-    return svg_of(Drawing(figure, title, f"{text}, for {len(workloads)} workloads"))
+    return svg_of(Drawing(figure, title, f"{text}, for {len(by_workload)} workloads"))
+
+
+def _shown(rows: Sequence[_Row], cells: Sequence[VariantCell], over_frequency: bool) -> list[_Row]:
+    """The rows that some cell has a value for: others (no trace, one frequency) would be empty
+    axes."""
+    shown = []
+    for label, value, spread in rows:
+        has_values = any(value(cell) is not None for cell in cells)
+        if has_values and (over_frequency or label != "speedup"):
+            shown.append((label, value, spread))
+    return shown
+
+
+def _heading(cell: VariantCell, several: bool) -> str:
+    """The workload; with several campaigns also the campaign."""
+    text = foreign(workload_label(cell))
+    if several:
+        return f"{foreign(cell.campaign)}\n{text}"
+    return text
+
+
+def _draw_panel(panel: Axes, row: _Row, cells: Sequence[VariantCell], over_frequency: bool) -> None:
+    label, value, spread = row
+    draw_values = _bars
+    if over_frequency:
+        draw_values = _lines
+    draw_values(panel, cells, value, spread)
+    panel.tick_params(labelsize=7)
+    panel.grid(axis="y", alpha=0.3)
+    panel.set_axisbelow(True)
+    if label in ("speedup", "/ EXT4"):
+        panel.axhline(1.0, color="#999999", lw=0.8, zorder=0)
 
 
 def _lines(axis: Axes, cells: Sequence[VariantCell], value: Value, spread: str | None) -> None:
@@ -162,12 +184,14 @@ def _bars(axis: Axes, cells: Sequence[VariantCell], value: Value, spread: str | 
             yerr=found * share if share else None,
             error_kw={"lw": 0.8, "capsize": 2},
         )
-    axis.set_xticks(range(len(names)), [_label(name) for name in names], fontsize=7)
+    axis.set_xticks(range(len(names)), list(map(_label, names)), fontsize=7)
     axis.set_ylim(bottom=0)
 
 
 def _label(variant: str) -> str:
-    return "EXT4" if variant == BASELINE else foreign(variant).replace("_", "\n")
+    if variant == BASELINE:
+        return "EXT4"
+    return foreign(variant).replace("_", "\n")
 
 
 def _share(cell: VariantCell, spread: str | None, which: str) -> float:
@@ -175,5 +199,9 @@ def _share(cell: VariantCell, spread: str | None, which: str) -> float:
     if spread is None:
         return 0.0
     found = cell.spread(cell.figure if spread == "relative" else spread)
-    value = getattr(found, which) if found else None
-    return 0.0 if value is None else float(value)
+    value = None
+    if found:
+        value = getattr(found, which)
+    if value is None:
+        return 0.0
+    return float(value)

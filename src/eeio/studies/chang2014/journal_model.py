@@ -147,7 +147,7 @@ def _durable(tasks: Sequence[FileTask]) -> dict[str, float]:
 
 def _waits(tasks: Sequence[FileTask], commits: Commits) -> dict[str, float]:
     """How much of that time an fsync spent before the commit that served it even began."""
-    found: dict[str, float] = {}
+    waits: dict[str, float] = {}
     queued_s = []
     second = 0
     for task in tasks:
@@ -158,11 +158,11 @@ def _waits(tasks: Sequence[FileTask], commits: Commits) -> dict[str, float]:
         before = commits.during(task.written_s, serving.start_s)
         second += bool(before)
     if queued_s:
-        found["commit_wait_mean_s"] = statistics.fmean(queued_s)
-        found["commit_wait_max_s"] = max(queued_s)
+        waits["commit_wait_mean_s"] = statistics.fmean(queued_s)
+        waits["commit_wait_max_s"] = max(queued_s)
         # Fig. 6, group 2: a commit was on its way, and theirs had to wait for it.
-        found["threads_behind_a_commit"] = float(second)
-    return found
+        waits["threads_behind_a_commit"] = float(second)
+    return waits
 
 
 def with_ratio(metrics: Mapping[str, float]) -> dict[str, float]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 from eeio.record.run import Experiment
 from eeio.studies import PaperFigure
@@ -53,40 +54,62 @@ def compared(cells: Sequence[VariantCell]) -> tuple[PaperFigure, ...]:
     )
 
 
-def _figure(campaign: str, one: _Printed, cells: Sequence[VariantCell]) -> PaperFigure:
-    same = [cell for cell in cells if _same(one, cell)]
-    wanted = [cell for cell in same if cell.variant == ("delayjc" if one.delayjc else BASELINE)]
-    known = [
-        (value, cell)
-        for cell in wanted
-        if (value := cell.ratio_to_ext4 if one.delayjc else cell.speedup) is not None
-        # With only one frequency the speedup is that over itself.
-        and (one.delayjc or len({other.frequency_hz for other in wanted}) > 1)
-    ]
-    ours, remark = None, _why(one, same, wanted)
-    if known:
-        if one.delayjc:
-            ours, cell = max(known, key=lambda found: found[0])
-        else:
-            ours, cell = max(known, key=lambda found: found[1].frequency_hz or 0)
-        at = f"{cell.frequency_hz / 1e9:g} GHz, " if cell.frequency_hz else "frequency as found, "
+def _figure(campaign: str, figure: _Printed, cells: Sequence[VariantCell]) -> PaperFigure:
+    same = [cell for cell in cells if _same(figure, cell)]
+    variant = BASELINE
+    if figure.delayjc:
+        variant = "delayjc"
+    wanted = [cell for cell in same if cell.variant == variant]
+    ours, remark = None, _why(figure, same, wanted)
+    best = _best_over_ext4(wanted) if figure.delayjc else _fastest(wanted)
+    if best is not None:
+        ours, cell = best
+        at = "frequency as found, "
+        if cell.frequency_hz:
+            at = f"{cell.frequency_hz / 1e9:g} GHz, "
         remark = f"{at}n {cell.n}"
-    workload = (
-        f"{one.ranks} ranks create files"
-        if one.file_bytes is None or one.record_bytes is None
-        else f"{one.ranks} threads write {one.file_bytes // _KIB} KiB "
-        f"in {one.record_bytes // _KIB} KiB"
-    )
+    compared = "speedup of EXT4"
+    if figure.delayjc:
+        compared = "delayJC over EXT4"
     return PaperFigure(
         campaign=campaign,
         topic="the journal",
-        what=f"{'delayJC over EXT4' if one.delayjc else 'speedup of EXT4'}: {workload}",
+        what=f"{compared}: {_workload(figure)}",
         unit="x",
-        printed=one.value,
-        source=one.source,
-        of=one.ghz,
+        printed=figure.value,
+        source=figure.source,
+        of=figure.ghz,
         ours=ours,
         remark=remark,
+    )
+
+
+def _best_over_ext4(cells: Sequence[VariantCell]) -> tuple[float, VariantCell] | None:
+    """The highest ratio to EXT4."""
+    known = []
+    for cell in cells:
+        if (ratio := cell.ratio_to_ext4) is not None:
+            known.append((ratio, cell))
+    return max(known, key=itemgetter(0), default=None)
+
+
+def _fastest(cells: Sequence[VariantCell]) -> tuple[float, VariantCell] | None:
+    """The speedup at the highest frequency. With only one frequency it is that over itself."""
+    if len({cell.frequency_hz for cell in cells}) <= 1:
+        return None
+    known = []
+    for cell in cells:
+        if (speedup := cell.speedup) is not None:
+            known.append((speedup, cell))
+    return max(known, key=lambda pair: pair[1].frequency_hz or 0, default=None)
+
+
+def _workload(figure: _Printed) -> str:
+    if figure.file_bytes is None or figure.record_bytes is None:
+        return f"{figure.ranks} ranks create files"
+    return (
+        f"{figure.ranks} threads write {figure.file_bytes // _KIB} KiB "
+        f"in {figure.record_bytes // _KIB} KiB"
     )
 
 
@@ -108,7 +131,9 @@ def _same(one: _Printed, cell: VariantCell) -> bool:
 def _each_file_bytes(experiment: Experiment) -> int | None:
     """Of a thread: the factor is the sum over all of them."""
     size = dict(experiment.arguments).get("file_size")
-    return None if size is None else parse_size(size) // experiment.processes
+    if size is None:
+        return None
+    return parse_size(size) // experiment.processes
 
 
 def _why(one: _Printed, same: Sequence[VariantCell], wanted: Sequence[VariantCell]) -> str:

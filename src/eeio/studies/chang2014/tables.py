@@ -75,13 +75,27 @@ def _table(title: str, phase: str, cells: Sequence[VariantCell]) -> Table:
             ("Files/s", CREATES, 1.0),
         )
     )
-    per_joule = "MB/J" if phase == "write" else "J/file"
+    per_joule = "J/file"
+    if phase == "write":
+        per_joule = "MB/J"
     header = (
         *(("Campaign",) if several else ()),
-        "Workload", "Variant", "GHz", "n", *(name for name, _, _ in figures), "RSD", "x EXT4",
-        "Speedup", "Commits", "X/Y/Z/inside", "Model", "Queued (ms)", "Durable (ms)",
-        "Durable x EXT4", per_joule,
-    )  # fmt: skip
+        "Workload",
+        "Variant",
+        "GHz",
+        "n",
+        *(name for name, _, _ in figures),
+        "RSD",
+        "x EXT4",
+        "Speedup",
+        "Commits",
+        "X/Y/Z/inside",
+        "Model",
+        "Queued (ms)",
+        "Durable (ms)",
+        "Durable x EXT4",
+        per_joule,
+    )
     rows = []
     for cell in cells:
         spread = cell.spread(cell.figure)
@@ -120,7 +134,9 @@ def _count(cell: VariantCell) -> str:
     text = str(cell.n)
     if cell.invalid_runs:
         text += f" ({cell.invalid_runs} invalid)"
-    return text if cell.converged is not False else f"{text}, not converged"
+    if cell.converged is not False:
+        return text
+    return f"{text}, not converged"
 
 
 def _commits(cell: VariantCell) -> str:
@@ -131,27 +147,31 @@ def _commits(cell: VariantCell) -> str:
 
 
 def _classes(cell: VariantCell) -> str:
-    means = [cell.mean(f"threads_{kind}") for kind in
-             ("not_blocked", "fully_blocked", "partly_blocked", "ended_inside")]  # fmt: skip
-    return "/".join(plain(mean) for mean in means) if means[0] is not None else NONE
+    means = []
+    for kind in ("not_blocked", "fully_blocked", "partly_blocked", "ended_inside"):
+        means.append(cell.mean(f"threads_{kind}"))
+    if means[0] is not None:
+        return "/".join(map(plain, means))
+    return NONE
 
 
 def _energy(cell: VariantCell) -> str:
     for energy in sorted(cell.energy, key=lambda energy: energy.kind in MARKS):
         value = energy.joules_per_file
         if cell.phase != "create":
-            value = None if energy.bytes_per_j is None else energy.bytes_per_j / MB
+            value = None
+            if energy.bytes_per_j is not None:
+                value = energy.bytes_per_j / MB
         if value is not None:
             return f"{mark(energy.kind)}{number(value)}"
     return NONE
 
 
 def _why(cell: VariantCell) -> list[str]:
-    found = [
-        f"{name.replace('_', ' ')}: {reason}"
-        for name, reason in cell.reasons.items()
-        if reason != NOT_REPORTED.reason and (name != "n" or cell.invalid_runs or cell.n == 0)
-    ]
+    found = []
+    for name, reason in cell.reasons.items():
+        if reason != NOT_REPORTED.reason and (name != "n" or cell.invalid_runs or cell.n == 0):
+            found.append(f"{name.replace('_', ' ')}: {reason}")
     if _energy(cell) == NONE:
         reasons = [e.reason for e in cell.energy if e.reason]
         found.append(f"energy: {_general(reasons[0])}" if reasons else "energy: no meter was read")

@@ -49,20 +49,22 @@ def _figures(campaign: "Campaign") -> list[PaperFigure]:
     if of["write"] and of["read"]:
         ours = statistics.median(of["write"]) / statistics.median(of["read"]) - 1.0
         remark = f"experiments that write: {len(of['write'])}, that read: {len(of['read'])}"
-    return [
-        PaperFigure(
-            campaign=campaign.name,
-            topic="power of the system",
-            what="write over read",
-            unit="change",
-            printed=printed,
-            source="slides, power demand",
-            of=system,
-            ours=ours,
-            remark=remark,
+    figures = []
+    for system, printed in _PRINTED:
+        figures.append(
+            PaperFigure(
+                campaign=campaign.name,
+                topic="power of the system",
+                what="write over read",
+                unit="change",
+                printed=printed,
+                source="slides, power demand",
+                of=system,
+                ours=ours,
+                remark=remark,
+            )
         )
-        for system, printed in _PRINTED
-    ]
+    return figures
 
 
 STUDY = Study(chapter=_chapter, printed=Printed("Machado et al. 2017", statements))

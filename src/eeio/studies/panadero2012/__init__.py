@@ -19,9 +19,13 @@ def _references(campaigns: "Sequence[Campaign]", form: str) -> "Document | None"
     from eeio.comparison.cells import cells_of
     from eeio.studies.panadero2012.references import document, references
 
-    cells = [cell for campaign in campaigns for cell in cells_of(campaign)]
+    cells = []
+    for campaign in campaigns:
+        cells.extend(cells_of(campaign))
     found = references(cells)
-    return document(found) if found else None
+    if found:
+        return document(found)
+    return None
 
 
 _PRINTED = (
@@ -49,10 +53,12 @@ def _remark(item: "Reference", percent: float | None) -> str:
     if percent is None:
         cells = (item.application, item.reference)
         reasons = (cell.why(POWER["system"]) for cell in cells)
-        return next((reason for reason in reasons if reason), "not measured")
+        return next(filter(None, reasons), "not measured")
     factors = item.application.factors
     remark = f"{factors['phase']} {factors['arguments']}".strip()
-    return f"{remark}; reference differs in {', '.join(item.differs)}" if item.differs else remark
+    if item.differs:
+        return f"{remark}; reference differs in {', '.join(item.differs)}"
+    return remark
 
 
 def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:
@@ -98,7 +104,7 @@ def _plots(campaigns: "Sequence[Campaign]") -> "tuple[Plot, ...]":
     from eeio.comparison.cells import cells_of
     from eeio.studies.panadero2012.plots import plots
 
-    mine = [one for one in campaigns if Path(one.design.suite).name == _SUITE]
+    mine = [campaign for campaign in campaigns if Path(campaign.design.suite).name == _SUITE]
     return tuple(
         plot
         for one in mine

@@ -8,7 +8,8 @@ were measured. 14: each phase of an application next to its reference value.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import chain, product
+from itertools import product
+from operator import itemgetter
 
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
@@ -50,44 +51,68 @@ class Line:
 
 def by_request_size(lines: Sequence[Line], title: str, stamped: str, look: Look) -> Drawing:
     """Bandwidth, power, J/GB and MB/J over the request size, a panel each that has values."""
-    every = [cell for line in lines for cell in line.cells]
+    every: list[Cell] = []
+    for line in lines:
+        every.extend(line.cells)
     panels = _panels(every)
     width = look.width_inches or _SCREEN_INCHES
-    columns = 1 if width < 5 or len(panels) == 1 else 2
+    columns = _columns(width, len(panels))
     rows = -(-len(panels) // columns)
     shown = [metric for metric, _, _ in panels]
     doubtful = any(_is_doubtful(cell, metric) for cell, metric in product(every, shown))
-    labels = [*(foreign(line.name) for line in lines), _READING, *([_DOUBTFUL] * doubtful)]
+    legend = _legend(lines, doubtful)
+    labels = [label for _, label in legend]
     figure = sheet(width, _PANEL_INCHES * rows + 0.5, labels)
-    axes = figure.subplots(rows, columns, squeeze=False).flat
+    axes = list(figure.subplots(rows, columns, squeeze=False).flat)
     sizes = sorted({cell.request_size_bytes or 0 for cell in every})
-    for axis, (metric, unit, label) in zip(axes, panels, strict=False):
-        for number, line in enumerate(lines):
-            _line(axis, line, metric, unit, *_style(number))
-        _size_axis(axis, sizes)
-        axis.set_ylabel(label, fontsize=7)
-        values = list(chain.from_iterable(cell.values(metric) for cell in every))
-        if is_logarithmic(values):
-            axis.set_yscale("log")
-        else:
-            axis.set_ylim(bottom=0)
+    for axis, panel in zip(axes, panels, strict=False):
+        _draw_panel(axis, panel, lines, sizes)
         if stamped:
             stamp(axis, stamped, 0.8 * width / columns)
-    for axis in list(axes)[len(panels) :]:
+    for axis in axes[len(panels) :]:
         axis.set_axis_off()
-    styles = [_style(number) for number in range(len(lines))]
-    handles = [Line2D([], [], marker=mark, color=colour, markersize=4) for colour, mark in styles]
-    handles.append(Line2D([], [], marker="|", linestyle="", color=GREY))
-    if doubtful:
-        handles.append(Line2D([], [], marker="o", linestyle="", color=GREY, mfc="white"))
     ranges = "; ".join(label for _, _, label in panels)
     return finished(
         figure,
         title + ending(stamped),
-        list(zip(handles, labels, strict=True)),
+        legend,
         f"{ranges}, by request size from {format_size(sizes[0])} to {format_size(sizes[-1])}: "
         f"{', '.join(line.name for line in lines)}. {'; '.join(labels[len(lines) :])}.",
     )
+
+
+def _columns(width: float, panel_count: int) -> int:
+    """Of panels, on a sheet of this width in inches."""
+    if width < 5 or panel_count == 1:
+        return 1
+    return 2
+
+
+def _legend(lines: Sequence[Line], doubtful: bool) -> list[tuple[Line2D, str]]:
+    legend = []
+    for number, line in enumerate(lines):
+        colour, mark = _style(number)
+        handle = Line2D([], [], marker=mark, color=colour, markersize=4)
+        legend.append((handle, foreign(line.name)))
+    legend.append((Line2D([], [], marker="|", linestyle="", color=GREY), _READING))
+    if doubtful:
+        handle = Line2D([], [], marker="o", linestyle="", color=GREY, mfc="white")
+        legend.append((handle, _DOUBTFUL))
+    return legend
+
+
+def _draw_panel(
+    axis: Axes, panel: tuple[str, float, str], lines: Sequence[Line], sizes: Sequence[int]
+) -> None:
+    metric, unit, label = panel
+    for number, line in enumerate(lines):
+        _line(axis, line, metric, unit, *_style(number))
+    _size_axis(axis, sizes)
+    axis.set_ylabel(label, fontsize=7)
+    if is_logarithmic([value for line in lines for c in line.cells for value in c.values(metric)]):
+        axis.set_yscale("log")
+    else:
+        axis.set_ylim(bottom=0)
 
 
 def next_to_references(shown: Sequence[Reference], title: str, stamped: str, look: Look) -> Drawing:
@@ -134,22 +159,31 @@ def _style(number: int) -> tuple[str, str]:
 
 
 def _line(axis: Axes, line: Line, metric: str, unit: float, colour: str, mark: str) -> None:
-    cells = sorted(
-        (cell for cell in line.cells if cell.n(metric)),
-        key=lambda cell: cell.request_size_bytes or 0,
-    )
-    if not cells:
+    points = []
+    for cell in line.cells:
+        if cell.n(metric):
+            points.append((cell.request_size_bytes or 0, cell.median(metric) / unit, cell))
+    if not points:
         return
-    sizes = [cell.request_size_bytes or 0 for cell in cells]
-    medians = [cell.median(metric) / unit for cell in cells]
-    axis.plot(sizes, medians, linewidth=1.1, color=colour)
+    points.sort(key=itemgetter(0))
+    axis.plot(
+        [size for size, _, _ in points],
+        [median for _, median, _ in points],
+        linewidth=1.1,
+        color=colour,
+    )
     for doubtful, inside in ((False, colour), (True, "white")):
-        at = [n for n, cell in enumerate(cells) if _is_doubtful(cell, metric) == doubtful]
+        marked = [point for point in points if _is_doubtful(point[2], metric) == doubtful]
         axis.plot(
-            [sizes[n] for n in at], [medians[n] for n in at], mark, markersize=4, color=colour,
-            mfc=inside, zorder=3,
-        )  # fmt: skip
-    for size, cell in zip(sizes, cells, strict=True):
+            [size for size, _, _ in marked],
+            [median for _, median, _ in marked],
+            mark,
+            markersize=4,
+            color=colour,
+            mfc=inside,
+            zorder=3,
+        )
+    for size, _, cell in points:
         spread = quartiles([value / unit for value in cell.values(metric)])
         if spread is not None:
             axis.vlines(size, spread.q1, spread.q3, color=colour, linewidth=1.0)
@@ -176,15 +210,15 @@ def _size_axis(axis: Axes, sizes: Sequence[int]) -> None:
 
 
 def _shares(axis: Axes, shown: Sequence[Reference], metric: str, unit: float) -> None:
-    for place, item in enumerate(reversed(shown)):
+    for index, item in enumerate(reversed(shown)):
         reference = item.reference
         assert reference is not None
         for cell, shift, colour in ((item.application, 0.2, VERMILION), (reference, -0.2, GREY)):
             if cell.n(metric):
-                axis.barh(place + shift, cell.median(metric) / unit, 0.36, color=colour)
+                axis.barh(index + shift, cell.median(metric) / unit, 0.36, color=colour)
         if item.application.n(metric) and reference.n(metric):
             end = max(item.application.median(metric), reference.median(metric)) / unit
-            axis.text(end, place, f" {_share(item, metric)}", va="center", fontsize=7)
+            axis.text(end, index, f" {_share(item, metric)}", va="center", fontsize=7)
     axis.set_yticks(range(len(shown)), [foreign(_phase(i)) for i in reversed(shown)], fontsize=7)
     axis.tick_params(axis="x", labelsize=7)
     axis.grid(axis="x", linewidth=0.3)
@@ -198,7 +232,9 @@ def _phase(item: Reference) -> str:
 
 def _share(item: Reference, metric: str) -> str:
     away = item.deviation_percent(metric)
-    return "not measured" if away is None else f"{percent(1 + away / 100)} % of the reference"
+    if away is None:
+        return "not measured"
+    return f"{percent(1 + away / 100)} % of the reference"
 
 
 def lines_of(cells: Sequence[Cell], name: Callable[[Cell], str]) -> list[Line]:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from eeio.comparison.cells import BANDWIDTH, Cell
+from eeio.comparison.cells import BANDWIDTH, Cell, fits
 from eeio.report.table_and_plot import Plot
 from eeio.studies.panadero2012.references import Reference, references
 
@@ -19,55 +19,51 @@ def plots(cells: Sequence[Cell], campaign: str, stamped: str) -> list[Plot]:
         # One request size is no curve.
         if len({cell.request_size_bytes for cell in chosen if cell.n(BANDWIDTH)}) > 1:
             found.append(_plot(name, title, campaign, partial(_curves, chosen, line, stamped)))
-    compared = [
-        item for item in references(cells) if item.reference and item.application.n(BANDWIDTH)
-    ]
+    compared = []
+    for item in references(cells):
+        if item.reference and item.application.n(BANDWIDTH):
+            compared.append(item)
     if compared:
         title = "An application and its reference values (figure 14)"
         found.append(_plot("reference", title, campaign, partial(_references, compared, stamped)))
     return found
 
 
-def _figures(
-    cells: Sequence[Cell],
-) -> list[tuple[str, str, list[Cell], Callable[[Cell], str]]]:
-    device = [cell for cell in cells if cell.factors["level"] == "device"]
-    patterns = {"sequential": " (figure 6)", "random": " (figure 7)", "strided": ""}
-    found = [
-        (
-            f"request-size-{pattern}",
-            f"The device by request size, {pattern}{figure}",
-            [cell for cell in device if cell.factors["spatiality"] == pattern],
-            _operation_and_disk,
-        )
-        for pattern, figure in patterns.items()
-    ]
-    files = [cell for cell in cells if cell.factors["level"] == "filesystem"]
-    found += [
-        (
-            f"caches-{pattern}{'' if tool == 'IOzone' else f'-{tool}'}",
-            f"The cache layers on and off, {tool}, {pattern}{figure}",
-            [
-                cell
-                for cell in files
-                if (cell.factors["tool"], cell.factors["spatiality"]) == (tool.lower(), pattern)
-            ],
-            _caches,
-        )
-        for tool, pattern, figure in (
-            ("IOzone", "sequential", " (figure 8)"),
-            ("fio", "sequential", ""),
-            ("IOzone", "random", ""),
-            ("IOzone", "strided", ""),
-        )
-    ]
-    ranks = [c for c in cells if c.factors["tool"] == "ior" and c.factors["processes"] == "1"]
-    servers = [c for c in cells if c.factors["tool"] == "dataserver"]
+_PATTERNS = {"sequential": " (figure 6)", "random": " (figure 7)", "strided": ""}
+_FILES = (
+    ("IOzone", "sequential", " (figure 8)"),
+    ("fio", "sequential", ""),
+    ("IOzone", "random", ""),
+    ("IOzone", "strided", ""),
+)
+_NamedCells = tuple[str, str, list[Cell], Callable[[Cell], str]]
+"""Name and title of a figure, its cells, and the line of each."""
+
+
+def _figures(cells: Sequence[Cell]) -> list[_NamedCells]:
+    figures: list[_NamedCells] = []
+    for pattern, figure in _PATTERNS.items():
+        chosen = _chosen(cells, level="device", spatiality=pattern)
+        title = f"The device by request size, {pattern}{figure}"
+        figures.append((f"request-size-{pattern}", title, chosen, _operation_and_disk))
+    for tool, pattern, figure in _FILES:
+        chosen = _chosen(cells, level="filesystem", tool=tool.lower(), spatiality=pattern)
+        title = f"The cache layers on and off, {tool}, {pattern}{figure}"
+        name = f"caches-{pattern}"
+        if tool != "IOzone":
+            name += f"-{tool}"
+        figures.append((name, title, chosen, _caches))
+    ranks = _chosen(cells, tool="ior", processes="1")
+    servers = _chosen(cells, tool="dataserver")
     return [
-        *found,
+        *figures,
         ("library", "The I/O library, IOR on one rank (figure 9)", ranks, _library),
         ("library-servers", "POSIX against MPI-IO, one data server", servers, _library),
     ]
+
+
+def _chosen(cells: Sequence[Cell], **levels: str) -> list[Cell]:
+    return [cell for cell in cells if fits(cell, levels)]
 
 
 def _operation_and_disk(cell: Cell) -> str:
@@ -84,8 +80,11 @@ def _library(cell: Cell) -> str:
 
 
 def _plot(name: str, title: str, campaign: str, made: "Callable[[str, Look], Drawing]") -> Plot:
-    full = f"{title}, {campaign}" if campaign else title
-    name = f"{name}-{campaign}" if campaign else name
+    full = title
+    if campaign:
+        full = f"{title}, {campaign}"
+    if campaign:
+        name = f"{name}-{campaign}"
     return Plot(f"{name}.svg", full, drawing=partial(made, full))
 
 

@@ -40,7 +40,9 @@ class Reference:
     def deviation_percent(self, metric: str) -> float | None:
         """100 (measured / reference - 1) of the medians; None where one was not measured."""
         measured = self.application.known(metric)
-        reference = None if self.reference is None else self.reference.known(metric)
+        reference = None
+        if self.reference is not None:
+            reference = self.reference.known(metric)
         if measured is None or reference is None:
             return None
         return 100.0 * (measured / reference - 1.0)
@@ -77,12 +79,12 @@ def references(cells: Sequence[Cell]) -> list[Reference]:
 
 def _reference(application: Cell, cells: Sequence[Cell]) -> Reference:
     wanted = application.factors
-    alike = [
-        cell
-        for cell in cells
-        if cell.n(BANDWIDTH)
-        and all(cell.factors[name] == wanted[name] for name in ("machine", "operation"))
-    ]
+    alike = []
+    for cell in cells:
+        if cell.n(BANDWIDTH) and all(
+            cell.factors[name] == wanted[name] for name in ("machine", "operation")
+        ):
+            alike.append(cell)
     equals = [cell for cell in alike if _flushed(cell) == _flushed(application)]
     # Use another drive only if there are no data for this one.
     own = [cell for cell in equals if cell.factors["device"] == wanted["device"]]
@@ -94,14 +96,18 @@ def _reference(application: Cell, cells: Sequence[Cell]) -> Reference:
     if any(cell.factors["level"] in LEVELS for cell in alike):
         flush, durable = _flushed(application)
         return Reference(
-            application, None, (),
+            application,
+            None,
+            (),
             f"the characterization has no {wanted['operation']} of the same flush: {flush} "
             f"(durable: {durable})",
-        )  # fmt: skip
+        )
     return Reference(
-        application, None, (),
+        application,
+        None,
+        (),
         f"the characterization has no {wanted['operation']} at the library or file-system level",
-    )  # fmt: skip
+    )
 
 
 def _flushed(cell: Cell) -> tuple[str, str]:
@@ -126,26 +132,27 @@ def _distance(application: Cell, cell: Cell) -> tuple[Any, ...]:
 def _size_distance(wanted_bytes: int | None, found_bytes: int | None) -> float:
     """Octaves between two request sizes; an application without one size is near to all."""
     if wanted_bytes is None or found_bytes is None:
-        return 0.0 if wanted_bytes == found_bytes else 1.0
+        if wanted_bytes == found_bytes:
+            return 0.0
+        return 1.0
     return abs(math.log2(wanted_bytes / found_bytes))
 
 
 def _differs(application: Cell, cell: Cell) -> tuple[str, ...]:
     names = ("size", "spatiality", "buffer", "disk", "api", "processes", "device", "target")
-    return tuple(
-        f"{name}: {cell.factors[name]} for {application.factors[name]}"
-        for name in names
-        if cell.factors[name] != application.factors[name]
-    )
+    differs = []
+    for name in names:
+        if cell.factors[name] != application.factors[name]:
+            differs.append(f"{name}: {cell.factors[name]} for {application.factors[name]}")
+    return tuple(differs)
 
 
 def document(found: Sequence[Reference]) -> Document:
     """The answer of `eeio study reference`."""
-    metrics = [
-        (f"W ({domain})", metric, 1.0)
-        for domain, metric in POWER.items()
-        if any(item.application.n(metric) for item in found)
-    ]
+    metrics = []
+    for domain, metric in POWER.items():
+        if any(item.application.n(metric) for item in found):
+            metrics.append((f"W ({domain})", metric, 1.0))
     columns = [("MB/s", BANDWIDTH, MB), *metrics]
     header = ["Application", "Phase"]
     for name, _, _ in columns:
@@ -171,18 +178,18 @@ def document(found: Sequence[Reference]) -> Document:
         ),
     )
     missing = dict.fromkeys(
-        f"{POWER['system']}: {why}"
+        f"{POWER['system']}: {reason}"
         for item in found
         for cell in (item.application, item.reference)
         if cell is not None
-        if (why := cell.why(POWER["system"])) is not None
+        if (reason := cell.why(POWER["system"])) is not None
     )
     items = [item.to_json() for item in found]
     return Document(
         title="eeio study reference",
         parts=(table, sources, *missing),
         data=lambda: {"schema_version": SCHEMA_VERSION, "references": items},
-        records=lambda: [flat(item) for item in items],
+        records=lambda: list(map(flat, items)),
     )
 
 

@@ -12,6 +12,7 @@ from eeio.studies import Chapter, PaperFigure, Printed, Study, next_to_campaigns
 from eeio.studies.pavan2017.claims import TABLE_3, statements
 
 if TYPE_CHECKING:
+    from eeio.comparison.cells import Cell
     from eeio.record.store import Campaign
 
 _SUITE = "eeio-pavan2017"
@@ -27,42 +28,58 @@ def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:
 
 
 def _figures(campaign: "Campaign") -> list[PaperFigure]:
-    from eeio.comparison.cells import POWER, cells_of
+    from eeio.comparison.cells import cells_of
 
-    metric = POWER["system"]
     cells = cells_of(campaign)
-    kind = cells[0].factors["type"] if cells else "unknown"
-    # The paper's writes end without a flush, where the campaign has such.
-    as_printed = [cell for cell in cells if cell.factors["flush"] != "end"]
-    if any(cell.factors["flush"] == "none" for cell in cells):
-        cells = as_printed
-    busy = [cell.median(metric) for cell in cells if cell.n(metric)]
+    kind = "unknown"
+    if cells:
+        kind = cells[0].factors["type"]
+    figures = []
+    for index, (what, ours, remark) in enumerate((_idle(campaign), _during_experiments(cells))):
+        for of, *printed in TABLE_3:
+            if kind == "unknown" or kind in of:
+                figure = PaperFigure(
+                    campaign=campaign.name,
+                    topic="power of the system",
+                    what=what,
+                    unit="W",
+                    printed=printed[index],
+                    source="table 3",
+                    of=of,
+                    ours=ours,
+                    remark=remark,
+                )
+                figures.append(figure)
+    return figures
+
+
+def _idle(campaign: "Campaign") -> tuple[str, float | None, str]:
+    """What it is, W, and a remark."""
     idle_w = campaign.idle_power_w("system")
-    no_idle = campaign.idle_reason or "idle was not measured in the domain system"
-    busy_w = statistics.fmean(busy) if busy else None
-    of_busy = f"mean of {len(busy)} of {len(cells)} experiments"
-    if not busy:
-        of_busy = next(filter(None, (cell.why(metric) for cell in cells)), "not measured")
-    values = (
-        ("idle", idle_w, no_idle if idle_w is None else "idle baseline"),
-        ("during the experiments", busy_w, of_busy),
-    )
-    return [
-        PaperFigure(
-            campaign=campaign.name,
-            topic="power of the system",
-            what=what,
-            unit="W",
-            printed=printed[place],
-            source="table 3",
-            of=of,
-            ours=ours,
-            remark=remark,
-        )
-        for place, (what, ours, remark) in enumerate(values)
-        for of, *printed in TABLE_3
-        if kind == "unknown" or kind in of
-    ]
+    remark = "idle baseline"
+    if idle_w is None:
+        remark = campaign.idle_reason or "idle was not measured in the domain system"
+    return "idle", idle_w, remark
+
+
+def _during_experiments(cells: "Sequence[Cell]") -> tuple[str, float | None, str]:
+    """What it is, W, and a remark."""
+    from eeio.comparison.cells import POWER
+
+    # The paper's writes end without a flush, where the campaign has such.
+    if any(cell.factors["flush"] == "none" for cell in cells):
+        cells = [cell for cell in cells if cell.factors["flush"] != "end"]
+    metric = POWER["system"]
+    busy = []
+    for cell in cells:
+        if cell.n(metric):
+            busy.append(cell.median(metric))
+    name = "during the experiments"
+    if busy:
+        remark = f"mean of {len(busy)} of {len(cells)} experiments"
+        return name, statistics.fmean(busy), remark
+    reasons = filter(None, (cell.why(metric) for cell in cells))
+    return name, None, next(reasons, "not measured")
 
 
 STUDY = Study(chapter=_chapter, printed=Printed("Pavan et al. 2017", statements))

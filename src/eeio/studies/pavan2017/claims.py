@@ -37,21 +37,47 @@ def statements() -> Sequence[Statement]:
 
 def _design() -> list[Statement]:
     return [
-        Statement("3-tests", "section 3", "tests of one configuration", "16", "tests",
-                  formula=lambda: 2 * 4 * 2,
-                  remark="with and without cache, four patterns, two request sizes"),
-        Statement("3-experiments", "section 3", "experiments in all", "128", "experiments",
-                  ("16",), lambda tests: 4 * 2 * tests, "four drives in two machines"),
-        Statement("3-configurations", "section 3", "configurations", "8", "configurations",
-                  formula=lambda: 4 * 2, remark="four drives in two machines (written as a word)"),
-    ]  # fmt: skip
+        Statement(
+            "3-tests",
+            "section 3",
+            "tests of one configuration",
+            "16",
+            "tests",
+            formula=lambda: 2 * 4 * 2,
+            remark="with and without cache, four patterns, two request sizes",
+        ),
+        Statement(
+            "3-experiments",
+            "section 3",
+            "experiments in all",
+            "128",
+            "experiments",
+            ("16",),
+            lambda tests: 4 * 2 * tests,
+            "four drives in two machines",
+        ),
+        Statement(
+            "3-configurations",
+            "section 3",
+            "configurations",
+            "8",
+            "configurations",
+            formula=lambda: 4 * 2,
+            remark="four drives in two machines (written as a word)",
+        ),
+    ]
 
 
 def _power() -> list[Statement]:
     found = [
-        Statement("4.1-cache", "section 4.1", "cache: more power, at most", "17.7",
-                  remark="figure 1 is drawn without numbers; table 3 has means of both"),
-    ]  # fmt: skip
+        Statement(
+            "4.1-cache",
+            "section 4.1",
+            "cache: more power, at most",
+            "17.7",
+            remark="figure 1 is drawn without numbers; table 3 has means of both",
+        ),
+    ]
     for machine, kind, printed, remark in (
         ("PC", "HDD", "3.7", ""),
         ("PC", "SSD", "6.4", ""),
@@ -88,14 +114,18 @@ def _power() -> list[Statement]:
     ]
     found += [
         Statement(
-            id_, place, "PC over MPSoC, at most", "6.7", "times",
+            id_,
+            place,
+            "PC over MPSoC, at most",
+            "6.7",
+            "times",
             (_BUSY["PC"]["SSD1"], _BUSY["MPSoC"]["SSD1"]),
             lambda pc, board: pc / board,
             "the largest on one drive, SSD1",
             "PC with HDDs (57.35 W) over MPSoC with SSD1 has 6.67; on one drive more is there",
         )
         for id_, place in (("0-power", "abstract"), ("5-power", "section 5"))
-    ]  # fmt: skip
+    ]
     return found
 
 
@@ -117,7 +147,9 @@ def _efficiency() -> list[Statement]:
         ("5-ssd-read", "section 5", "reads, at most", "SSD", "136"),
         ("0-efficiency", "abstract", "any, at most", "SSD", "136"),
     ):
-        bound = 4.21 if kind == "HDD" else 6.84
+        bound = 6.84
+        if kind == "HDD":
+            bound = 4.21
         remark = (
             f"{_DRAWN}; table 3 (means over all tests) allows {bound} times where the board is not "
             "faster than the PC"
@@ -129,9 +161,15 @@ def _efficiency() -> list[Statement]:
             Statement(id_, place, f"MPSoC over PC, {kind}s, {of}", printed, "times", remark=remark)
         )
     found.append(
-        Statement("4.2-ssd2-write-large", "section 4.2, figure 3",
-                  "PC over MPSoC, 4 MB writes on SSD2", "1.3", "times", remark=_DRAWN)
-    )  # fmt: skip
+        Statement(
+            "4.2-ssd2-write-large",
+            "section 4.2, figure 3",
+            "PC over MPSoC, 4 MB writes on SSD2",
+            "1.3",
+            "times",
+            remark=_DRAWN,
+        )
+    )
     return found
 
 
@@ -175,8 +213,13 @@ def _servers() -> list[Statement]:
 
 def _ends() -> list[Statement]:
     return [
-        Statement(id_, place, "MPSoC with SSD1 for a PC with an HDD: less power, at most", "85",
-                  inputs=(_BUSY["MPSoC"]["SSD1"], *_pair("PC", "HDD")),
-                  formula=lambda board, p1, p2: 100 * (1 - 2 * board / (p1 + p2)))
+        Statement(
+            id_,
+            place,
+            "MPSoC with SSD1 for a PC with an HDD: less power, at most",
+            "85",
+            inputs=(_BUSY["MPSoC"]["SSD1"], *_pair("PC", "HDD")),
+            formula=lambda board, p1, p2: 100 * (1 - 2 * board / (p1 + p2)),
+        )
         for id_, place in (("0-servers", "abstract"), ("5-servers", "section 5"))
-    ]  # fmt: skip
+    ]

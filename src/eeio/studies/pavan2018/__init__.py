@@ -56,8 +56,8 @@ def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:
 def _counts(sources: Sequence[Source]) -> Mapping[Verdict, int]:
     from eeio.studies.pavan2018 import claims
 
-    found = claims.replicate(sources)
-    return {verdict: found.count(verdict) for verdict in VERDICTS}
+    replicate = claims.replicate(sources)
+    return {verdict: replicate.count(verdict) for verdict in VERDICTS}
 
 
 STUDY = Study(

@@ -81,8 +81,8 @@ class Replication:
             "study": "pavan2018",
             "definition": DEFINITION,
             "claims": [answer.to_json() for answer in self.answers],
-            "experiments": [_experiment_json(cell) for cell in self.cells],
-            "normality": [asdict(count) for count in self.normality],
+            "experiments": list(map(_experiment_json, self.cells)),
+            "normality": list(map(asdict, self.normality)),
             "missing": list(self.missing),
         }
 
@@ -101,7 +101,9 @@ def _experiment_json(cell: Cell) -> dict[str, Any]:
         "power_system_w": cell.known(POWER["system"]),
         "power_device_w": cell.known(POWER["device"]),
         "efficiency_bytes_per_j": cell.known(EFFICIENCY),
-        "reasons": {name: why for name in cell.figures if (why := cell.why(name)) is not None},
+        "reasons": {
+            name: reason for name in cell.figures if (reason := cell.why(name)) is not None
+        },
     }
 
 
@@ -126,7 +128,9 @@ def replicate(sources: Sequence[Source]) -> Replication:
 def _unconfirmed(claim: Claim, most: Difference) -> Answer:
     """Of the largest difference, which the test does not confirm."""
     agrees = agreement(claim.printed, claim.decimals, most.percent)
-    verdict: Verdict = "no" if agrees is None else "partial"
+    verdict: Verdict = "partial"
+    if agrees is None:
+        verdict = "no"
     reason = f"the test does not confirm it (p = {most.p:.2g})"
     if most.percent <= 0:
         reason = "the direction is the other one"
@@ -153,10 +157,14 @@ def _answer(claim: Claim, data: Data) -> Answer:
     )
     if same is not None:
         return Answer(
-            claim, same.percent, same.p, "partial", names_of(same),
+            claim,
+            same.percent,
+            same.p,
+            "partial",
+            names_of(same),
             f"these have it, but the largest confirmed difference is {best.percent:.4g} %: "
             f"{' over '.join(names_of(best))}",
-        )  # fmt: skip
+        )
     return Answer(
         claim, best.percent, best.p, "no", names_of(best), "the largest confirmed difference"
     )
@@ -178,7 +186,9 @@ def _value_answer(claim: Claim, data: Data) -> Answer:
 def summary(replication: Replication) -> str:
     """How many claims came out how."""
     counts = ", ".join(f"{replication.count(verdict)} {verdict}" for verdict in VERDICTS)
-    missing = f"; not in the data: {', '.join(replication.missing)}" if replication.missing else ""
+    missing = ""
+    if replication.missing:
+        missing = f"; not in the data: {', '.join(replication.missing)}"
     return (
         f"{len(replication.answers)} claims: {counts}; "
         f"{len(replication.cells)} experiments{missing}"
@@ -191,7 +201,7 @@ def document(replication: Replication) -> Document:
         Table(
             title="Claims of the paper, recomputed",
             header=("Claim", "Section", "Of", "Printed", "Recomputed", "p", "Verdict"),
-            rows=tuple(_row(answer) for answer in replication.answers),
+            rows=tuple(map(_row, replication.answers)),
             numeric=frozenset((3, 4, 5)),
             note=_MEANING,
         ),
@@ -218,8 +228,12 @@ def document(replication: Replication) -> Document:
 def _row(answer: Answer) -> tuple[str, ...]:
     claim = answer.claim
     unit = claim.unit if claim.unit.startswith("%") else f" {claim.unit}"
-    value = "-" if answer.recomputed is None else f"{answer.recomputed:.{claim.decimals + 2}f}"
-    p = "-" if answer.p is None else f"{answer.p:.2g}"
+    value = "-"
+    if answer.recomputed is not None:
+        value = f"{answer.recomputed:.{claim.decimals + 2}f}"
+    p = "-"
+    if answer.p is not None:
+        p = f"{answer.p:.2g}"
     return (
         claim.id,
         claim.section,

@@ -7,6 +7,7 @@ Like the paper's figure, ours is the largest difference of the medians of all pa
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from eeio.comparison.cells import BANDWIDTH, EFFICIENCY, POWER, Cell, cells_of, fits
@@ -42,7 +43,9 @@ APART = (
 
 def figures(campaign: Campaign) -> list[PaperFigure]:
     cells = cells_of(campaign)
-    kind = cells[0].factors["type"] if cells else "unknown"
+    kind = "unknown"
+    if cells:
+        kind = cells[0].factors["type"]
     return _rises(campaign, cells, kind) + [
         _figure(campaign.name, claim, cells)
         for claim in printed()
@@ -63,21 +66,23 @@ def _rises(campaign: Campaign, cells: Sequence[Cell], kind: str) -> list[PaperFi
         remark = item.reason or "the median of idle power was not stored"
         if item.idle_median_w is not None:
             ours, remark = item.busy_w - item.idle_median_w, f"{item.busiest}, over the median"
-    return [
-        PaperFigure(
-            campaign=campaign.name,
-            topic=_TOPICS[POWER["device"]],
-            what="drive, busiest experiment over idle",
-            unit="W",
-            printed=printed_w,
-            source="section 5, figure 6",
-            of=of,
-            ours=ours,
-            remark=remark,
-        )
-        for printed_w, of, kinds in _RISES
-        if kind in (*kinds, "unknown")
-    ]
+    rises = []
+    for printed_w, of, kinds in _RISES:
+        if kind in (*kinds, "unknown"):
+            rises.append(
+                PaperFigure(
+                    campaign=campaign.name,
+                    topic=_TOPICS[POWER["device"]],
+                    what="drive, busiest experiment over idle",
+                    unit="W",
+                    printed=printed_w,
+                    source="section 5, figure 6",
+                    of=of,
+                    ours=ours,
+                    remark=remark,
+                )
+            )
+    return rises
 
 
 def _kinds(where: Mapping[str, Any]) -> tuple[str, ...]:
@@ -87,31 +92,35 @@ def _kinds(where: Mapping[str, Any]) -> tuple[str, ...]:
     device = where.get("device")
     if device is None:
         return ("HDD", "SSD")
-    names = [device] if isinstance(device, str) else device
+    names = device
+    if isinstance(device, str):
+        names = [device]
     return tuple(dict.fromkeys(name[:3] for name in names))
 
 
 def _figure(campaign: str, claim: Claim, cells: Sequence[Cell]) -> PaperFigure:
-    assert claim.metric is not None
-    where = {name: level for name, level in claim.where.items() if name not in _PLACE}
+    metric = claim.metric
+    assert metric is not None
+    where = {}
+    for name, level in claim.where.items():
+        if name not in _PLACE:
+            where[name] = level
     chosen = [cell for cell in cells if fits(cell, where)]
     both = list(pairs(chosen, claim.higher, claim.lower))
-    known = [pair for pair in both if all(cell.n(claim.metric) for cell in pair)]
-    measured = [(high, low) for high, low in known if low.median(claim.metric) > 0]
+    measured = [pair for pair in both if _is_measured(pair, metric)]
     ours, remark = None, "the campaign has no such experiments"
     if measured:
-        high, low = max(measured, key=lambda pair: _ratio(pair, claim.metric))
-        ours = _ratio((high, low), claim.metric) - 1.0
-        label = high.label(without=_PLACE)
-        remark = f"{label} (n {high.n(claim.metric)}, {low.n(claim.metric)})"
+        high, low = max(measured, key=lambda pair: _ratio(pair, metric))
+        ours = _ratio((high, low), metric) - 1.0
+        remark = f"{high.label(without=_PLACE)} (n {high.n(metric)}, {low.n(metric)})"
         if len(measured) > 1:
             remark += f", the largest of {len(measured)} pairs"
     elif both:
-        reasons = (cell.why(claim.metric) for pair in both for cell in pair)
-        remark = next((reason for reason in reasons if reason), "not measured")
+        reasons = (cell.why(metric) for cell in chain.from_iterable(both))
+        remark = next(filter(None, reasons), "not measured")
     return PaperFigure(
         campaign=campaign,
-        topic=_TOPICS[claim.metric],
+        topic=_TOPICS[metric],
         what=_what(claim),
         unit="change",
         printed=claim.printed / 100.0,
@@ -122,8 +131,13 @@ def _figure(campaign: str, claim: Claim, cells: Sequence[Cell]) -> PaperFigure:
     )
 
 
-def _ratio(pair: tuple[Cell, Cell], metric: str | None) -> float:
-    assert metric is not None
+def _is_measured(pair: tuple[Cell, Cell], metric: str) -> bool:
+    """Whether the pair has a ratio."""
+    high, low = pair
+    return bool(high.n(metric) and low.n(metric)) and low.median(metric) > 0
+
+
+def _ratio(pair: tuple[Cell, Cell], metric: str) -> float:
     return pair[0].median(metric) / pair[1].median(metric)
 
 
@@ -137,12 +151,15 @@ def _what(claim: Claim) -> str:
     where = claim.where
     kind = " ".join(str(where[name]) for name in ("spatiality", "operation") if name in where)
     rest = [kind or "all", *([where["size"]] if "size" in where else [])]
-    rest += [f"buffer {where['buffer']}"] if "buffer" in where else []
+    if "buffer" in where:
+        rest.append(f"buffer {where['buffer']}")
     return f"{compared}: {', '.join(rest)}"
 
 
 def _of(where: Mapping[str, Any]) -> str:
     device = where.get("device")
-    drives = device if isinstance(device, str) else ", ".join(device or ())
+    drives = device
+    if not isinstance(device, str):
+        drives = ", ".join(device or ())
     drives = drives or (f"{where['type']}s" if "type" in where else "all drives")
     return f"{where.get('machine', 'both machines')}, {drives}"

@@ -50,7 +50,11 @@ class Data:
     def cells(self) -> list[Cell]:
         """The 96 experiments, with efficiencies by the paper's definition."""
         sources = self.main.values()
-        return [with_paper_efficiency(cell) for s in sources for cell in cells_of(s.campaign)]
+        cells = []
+        for s in sources:
+            for cell in cells_of(s.campaign):
+                cells.append(with_paper_efficiency(cell))
+        return cells
 
     def missing(self) -> list[str]:
         """Configurations that the paper has and the data does not."""
@@ -75,11 +79,10 @@ class Data:
 
     def busy(self, machine: str, device: str, metric: str) -> Cell:
         """The experiment without cache that takes most (figure 6)."""
-        chosen = [
-            cell
-            for cell in self.cells
-            if fits(cell, {"machine": machine, "device": device, "buffer": "off"})
-        ]
+        chosen = []
+        for cell in self.cells:
+            if fits(cell, {"machine": machine, "device": device, "buffer": "off"}):
+                chosen.append(cell)
         return max(chosen, key=lambda cell: cell.median(metric))
 
 
@@ -91,7 +94,10 @@ def with_paper_efficiency(cell: Cell) -> Cell:
     values = tuple(bandwidth / watts for bandwidth, watts in of_runs)
     if not values:
         return cell
-    figures = {name: figure for name, figure in cell.figures.items() if name != J_PER_GB}
+    figures = {}
+    for name, figure in cell.figures.items():
+        if name != J_PER_GB:
+            figures[name] = figure
     return replace(cell, figures={**figures, EFFICIENCY: Measured(values)})
 
 
@@ -130,25 +136,23 @@ def _repetitions(data: Data) -> Value:
 
 def _sample_period(data: Data) -> Value:
     """The log of experiment 0 has times: a run's duration over its samples."""
-    periods = [
-        run.duration_s / reading.samples
-        for name, source in data.others.items()
-        if name.startswith("experiment0")
-        for run in source.campaign.runs
-        for phase in run.phases
-        for reading in phase.energy
-        if reading.samples
-    ]
+    periods = []
+    for name, source in data.others.items():
+        if name.startswith("experiment0"):
+            for run in source.campaign.runs:
+                for phase in run.phases:
+                    for reading in phase.energy:
+                        if reading.samples:
+                            periods.append(run.duration_s / reading.samples)
     return Value(1e3 * descriptive.median(periods), ("experiment 0",))
 
 
 def _idle_duration(data: Data) -> Value:
-    durations = {
-        " with ".join(place): reading.energy_j / reading.power_w
-        for place, source in data.main.items()
-        for reading in source.campaign.idle
-        if reading.domain == "system" and reading.energy_j and reading.power_w
-    }
+    durations = {}
+    for place, source in data.main.items():
+        for reading in source.campaign.idle:
+            if reading.domain == "system" and reading.energy_j and reading.power_w:
+                durations[" with ".join(place)] = reading.energy_j / reading.power_w
     shortest = min(durations, key=lambda place: durations[place])
     return Value(durations[shortest], (shortest,))
 
@@ -168,7 +172,9 @@ def _of_experiments(data: Data, name: Literal["duration_s", "bytes_moved"]) -> d
                 f"{format_size(experiment.request_size_bytes or 0)}, "
                 f"buffer {experiment.cache.buffer}"
             )
-            value = run.duration_s if name == "duration_s" else run.phases[0].bytes_moved
+            value: float | None = run.duration_s
+            if name != "duration_s":
+                value = run.phases[0].bytes_moved
             if value is not None:
                 found.setdefault(label, []).append(value)
     return {label: descriptive.median(values) for label, values in found.items()}
@@ -194,13 +200,12 @@ def _mpsoc_most_cpu(data: Data) -> Value:
     peaks: dict[str, float] = {}
     for name, source in data.others.items():
         if name.startswith("experiment2-mpsoc"):
-            uses = [
-                use
-                for run in source.campaign.runs
-                if run.processor is not None
-                for use in run.processor.use
-                if use is not None
-            ]
+            uses = []
+            for run in source.campaign.runs:
+                if run.processor is not None:
+                    for use in run.processor.use:
+                        if use is not None:
+                            uses.append(use)
             peaks[name] = 100 * max(uses)
     highest = max(peaks, key=lambda name: peaks[name])
     others = ", ".join(f"{name} {peak:.3g} %" for name, peak in peaks.items())
@@ -209,7 +214,11 @@ def _mpsoc_most_cpu(data: Data) -> Value:
 
 def _mpsoc_memory_write(data: Data) -> Value:
     runs = data.others["lmbench-mpsoc"].campaign.runs
-    values = [f.value for run in runs for f in run.context if f.name == "memory_write_bandwidth"]
+    values = []
+    for run in runs:
+        for f in run.context:
+            if f.name == "memory_write_bandwidth":
+                values.append(f.value)
     return Value(descriptive.median(values) / 1e6, ("lmbench-mpsoc, largest block",))
 
 
@@ -227,10 +236,10 @@ def _busiest_device(data: Data) -> Value:
 
 def _rises(data: Data) -> dict[tuple[str, str], float]:
     """Drive power, busiest over idle, W, by configuration."""
-    return {
-        place: data.busy(*place, _DEVICE).median(_DEVICE) - data.idle(*place, "device")
-        for place in data.main
-    }
+    rises = {}
+    for place in data.main:
+        rises[place] = data.busy(*place, _DEVICE).median(_DEVICE) - data.idle(*place, "device")
+    return rises
 
 
 def _is_pc_ssd(place: tuple[str, str]) -> bool:
@@ -256,13 +265,14 @@ def _usual_device_power(data: Data) -> Value:
 
 def _device_share(machine: str) -> Callable[[Data], Value]:
     def share(data: Data) -> Value:
-        shares = [
-            100
-            * data.busy(*place, _DEVICE).median(_DEVICE)
-            / data.busy(*place, _SYSTEM).median(_SYSTEM)
-            for place in data.main
-            if place[0] == machine
-        ]
+        shares = []
+        for place in data.main:
+            if place[0] == machine:
+                shares.append(
+                    100
+                    * data.busy(*place, _DEVICE).median(_DEVICE)
+                    / data.busy(*place, _SYSTEM).median(_SYSTEM)
+                )
         reason = f"drive over system, both when busiest: {min(shares):.2f} to {max(shares):.2f} %"
         return Value(descriptive.median(shares), reason=reason)
 
@@ -279,13 +289,12 @@ def _draco_idle(domain: str) -> Callable[[Data], Value]:
 
 def _draco_busy(domain: str) -> Callable[[Data], Value]:
     def busy(data: Data) -> Value:
-        means = [
-            reading.power_w
-            for run in data.others["experiment4-draco-1"].campaign.runs
-            for phase in run.phases
-            for reading in phase.energy
-            if reading.domain == domain and reading.power_w is not None
-        ]
+        means = []
+        for run in data.others["experiment4-draco-1"].campaign.runs:
+            for phase in run.phases:
+                for reading in phase.energy:
+                    if reading.domain == domain and reading.power_w is not None:
+                        means.append(reading.power_w)
         return Value(descriptive.median(means), (f"median of {len(means)} runs",))
 
     return busy
@@ -323,11 +332,16 @@ _SMALL, _LARGE = format_size(32 * KIB), format_size(4 * MIB)
 def _extreme(data: Data, machine: str, kind: str, best: bool) -> Cell:
     """Sequential reads with small requests: the drive of a kind with most or least bandwidth."""
     where = {
-        "machine": machine, "type": kind, "operation": "read", "spatiality": "sequential",
+        "machine": machine,
+        "type": kind,
+        "operation": "read",
+        "spatiality": "sequential",
         "size": _SMALL,
-    }  # fmt: skip
+    }
     chosen = [cell for cell in data.cells if fits(cell, where)]
-    pick = max if best else min
+    pick = min
+    if best:
+        pick = max
     return pick(chosen, key=lambda cell: cell.median(BANDWIDTH))
 
 
@@ -368,14 +382,18 @@ def _read_gain(kind: str, spatiality: str) -> Callable[[Data], Value]:
 
     def gain(data: Data) -> Value:
         of_pc, of_mpsoc, ratio = _replacement(data, kind)
-        servers = round(ratio, 1) if kind == "SSD" else _PRINTED_SERVERS
+        servers = _PRINTED_SERVERS
+        if kind == "SSD":
+            servers = round(ratio, 1)
         best = Value(None)
         for size in (_LARGE,) if spatiality == "sequential" else (_SMALL, _LARGE):
             levels = {"operation": "read", "spatiality": spatiality, "size": size}
             ts = data.cell(machine=PC, device=of_pc.factors["device"], **levels)
             lp = data.cell(machine=MPSOC, device=of_mpsoc.factors["device"], **levels)
             test = mann_whitney(lp.values(BANDWIDTH), ts.values(BANDWIDTH))
-            share = lp.median(BANDWIDTH) / ts.median(BANDWIDTH) if test.significant else 1.0
+            share = 1.0
+            if test.significant:
+                share = lp.median(BANDWIDTH) / ts.median(BANDWIDTH)
             percent = 100 * (servers * share - 1)
             if best.value is None or percent > best.value:
                 remark = f"{servers:g} servers" + ("" if test.significant else ", no difference")
