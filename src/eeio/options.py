@@ -27,10 +27,10 @@ Count = int | Literal["?", "*", "+", "..."]
 class Option:
     """An argument or an option of a command; an argument has no flags.
 
-    `value` is what stands for the value in the help. `parse` raises LimitError or EeioError for a
-    text that is no value; `write` is its inverse. `group` is the title above it in the help; None:
-    the last group. `rare` ones are shown by `--help-all` only, `hidden` ones never. `former` are
-    earlier flags: each with the text that it stands for, or None if it takes a value.
+    `value` is the placeholder for the value in the help. `parse` raises LimitError or EeioError for
+    a text that is no value; `write` is its inverse. `group` is the title above it in the help;
+    None: the last group. `rare` ones are shown by `--help-all` only, `hidden` ones never. `former`
+    are earlier flags: each with the text that it means, or None if it takes a value.
     """
 
     flags: tuple[str, ...]
@@ -143,7 +143,7 @@ class Command(Generic[_Request]):
     commands: "Sequence[Command[Any]]" = ()
     """Sub-commands, which may be left out."""
     takes_program: bool = False
-    """The arguments after `--` are a program with its own arguments: the field `program`."""
+    """The field `program` takes a program with its arguments after `--`."""
     any_order: bool = False
     """Arguments may be before, between and after the options. Then it also takes a program."""
 
@@ -157,4 +157,4 @@ class Family:
     commands: "Sequence[Command[Any] | Family]"
     description: str | None = None
     kind: str = "COMMAND"
-    """What stands for the name of one of its commands in the help."""
+    """The placeholder for one of its commands in the help."""

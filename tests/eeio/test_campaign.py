@@ -138,7 +138,8 @@ def test_what_the_device_did_not_see_is_invalid(home: Path, eeio: Eeio) -> None:
         pytest.skip("no block device lies behind the temporary directory")
     suite = _suite(
         home,
-        "level=filesystem operation=read spatiality=random buffer=off bytes_moved=4000000000 mode=unread",
+        "level=filesystem operation=read spatiality=random buffer=off bytes_moved=4000000000 "
+        "mode=unread",
     )
     report = _run(home, eeio, suite, "--meter", "none", expected=3)
     (row,) = _rows(report)
