@@ -242,7 +242,7 @@ def _repeated_count(
     if not 0.0 < channel.resolution <= FINE_SHARE * readings.least:
         return 0
     powers_w = stretches.powers_w[touching.start : touching.stop]
-    before_w = stretches.last_powers_w[touching.start : touching.stop]
+    before_w = stretches.previous_powers_w[touching.start : touching.stop]
     changes = list(compress(range(len(powers_w)), map(ne, powers_w, before_w)))
     return list(map(sub, changes[1:], changes)).count(2)
 
@@ -496,7 +496,7 @@ def _gaps_error_j(
     # The reading at the end averages `averaged_s`: the rest of the stretch is unobserved.
     # Before the first or after the last reading, the edge's error includes it.
     starts_s, ends_s = stretches.starts_s, stretches.ends_s
-    powers_w, last_powers_w = stretches.powers_w, stretches.last_powers_w
+    powers_w, previous_powers_w = stretches.powers_w, stretches.previous_powers_w
     first = max(touching.start, stretches.inner.start)
     last = min(touching.stop, stretches.inner.stop) - 1
     lengths_s = map(sub, ends_s[first : last + 1], starts_s[first : last + 1])
@@ -513,7 +513,7 @@ def _gaps_error_j(
         else:
             slow_s.append(unseen_s)
             # Independent readings differ by √2 times their standard deviation; the limit is two.
-            slow_j2 += 2.0 * ((powers_w[k] - last_powers_w[k]) * unseen_s) ** 2
+            slow_j2 += 2.0 * ((powers_w[k] - previous_powers_w[k]) * unseen_s) ** 2
     if slow_s and math.fsum(slow_s) >= MOST_UNSEEN * (ends_s[last] - starts_s[first]):
         # Neighbours may be alike because the load repeats in nearly the time between readings.
         variance_w2 = statistics.pvariance(powers_w[first : last + 1])

@@ -216,12 +216,12 @@ def _reading(
     now: PowerNow,
     channels: Sequence[Channel],
     power_w: float,
-    calibrated_w: float | None,
+    calibration_limit_w: float | None,
 ) -> EnergyReading:
-    """As the energy of one second, to compare it with others. `calibrated_w` is the limit of its
-    calibration."""
+    """As the energy of one second, to compare it with others. `calibration_limit_w` is the limit of
+    its calibration."""
     accuracy_w = max(channel.accuracy_relative for channel in channels) * abs(power_w)
-    limit_w = accuracy_w if calibrated_w is None else calibrated_w
+    limit_w = accuracy_w if calibration_limit_w is None else calibration_limit_w
     limit_w += math.fsum(channel.resolution for channel in channels)
     return EnergyReading(
         domain=now.domain,

@@ -191,7 +191,7 @@ class Stretches:
     ends_s: Sequence[float]
     powers_w: Sequence[float]
     """Mean power over each, W."""
-    last_powers_w: Sequence[float]
+    previous_powers_w: Sequence[float]
     """Power of the one before: how far the power moved, W."""
     head: bool
     """The first one is before the first reading."""
@@ -236,26 +236,26 @@ def stretches_around(
     starts_s, ends_s = times_s[:-1], times_s[1:]
     found = _Found()
     if channel.quantity == "power_w":
-        powers_w, last_powers_w = values[1:], values[:-1]
+        powers_w, previous_powers_w = values[1:], values[:-1]
         first_w, last_w = values[0], values[-1]
     else:
         steps = _Steps(channel, times_s, values, period_s, native_period_s)
         found = steps.judged(start_s, end_s)
         powers_w = steps.powers_w
-        last_powers_w = [powers_w[0], *powers_w[:-1]]
+        previous_powers_w = [powers_w[0], *powers_w[:-1]]
         first_w, last_w = powers_w[0], powers_w[-1]
     head, tail = start_s < times_s[0], times_s[-1] < end_s
     if head:
         starts_s, ends_s = [start_s, *starts_s], [times_s[0], *ends_s]
-        powers_w, last_powers_w = [first_w, *powers_w], [first_w, *last_powers_w]
+        powers_w, previous_powers_w = [first_w, *powers_w], [first_w, *previous_powers_w]
     if tail:
         starts_s, ends_s = [*starts_s, times_s[-1]], [*ends_s, end_s]
-        powers_w, last_powers_w = [*powers_w, last_w], [*last_powers_w, last_w]
+        powers_w, previous_powers_w = [*powers_w, last_w], [*previous_powers_w, last_w]
     return Stretches(
         starts_s,
         ends_s,
         powers_w,
-        last_powers_w,
+        previous_powers_w,
         head,
         tail,
         tuple(found.broken),

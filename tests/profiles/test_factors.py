@@ -62,8 +62,8 @@ def combinations(known: Factors, source: random.Random) -> Iterator[list[str]]:
     """Arguments of runs: the factors of two conditions, and another factor."""
     for _ in range(COMBINATIONS):
         named = {source.choice(list(known.by_name))}
-        for step in source.choices(known.steps, k=2) if known.steps else ():
-            named |= set(step.names) & known.by_name.keys()
+        for rule in source.choices(known.rules, k=2) if known.rules else ():
+            named |= set(rule.names) & known.by_name.keys()
         yield [f"{name}={source.choice(values(known.by_name[name]))}" for name in sorted(named)]
 
 
@@ -102,16 +102,16 @@ def test_scripts_and_plans_reject_the_same_factors_with_the_same_text(
         assert in_shell(home, arguments, *command) == message, (awk, arguments)
     assert messages[None] > EACH_ACCEPTED
     # Each condition rejects some of them.
-    for step in known.steps:
-        first, last = step.message.partition("{")[0], step.message.rpartition("}")[2]
+    for rule in known.rules:
+        first, last = rule.message.partition("{")[0], rule.message.rpartition("}")[2]
         assert (
-            not step.message
-            or "missing" in step.message
+            not rule.message
+            or "missing" in rule.message
             or any(
                 message and message.startswith(first) and message.endswith(last)
                 for message in messages
             )
-        ), step.message
+        ), rule.message
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda p: p.name)

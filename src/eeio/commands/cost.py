@@ -303,10 +303,12 @@ def cost(request: CostRequest) -> int:
         )
     if request.demo:
         raise RejectedError("--demo: demo power is not accepted for the replacement of servers")
+    fields = {field.name for field, _ in options_of(CostRequest)}
     for name in _ONLY_CAMPAIGNS:
         if getattr(request, name):
             flag = name.replace("_", "-")
-            raise RejectedError(f"--{flag}: not with --traditional; it has --traditional-{flag}")
+            own = f"; it has --traditional-{flag}" if f"traditional_{name}" in fields else ""
+            raise RejectedError(f"--{flag}: not with --traditional{own}")
     return guideline.guide(request)
 
 

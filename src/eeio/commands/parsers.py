@@ -25,7 +25,7 @@ def add(
             dest=f"{command.name}_command", metavar=command.kind, required=True
         )
     else:
-        _complete(parser, command)
+        _fill(parser, command)
         if not command.commands:
             return
         names = "|".join(sub_command.name for sub_command in command.commands)
@@ -46,8 +46,7 @@ def request_of(arguments: argparse.Namespace) -> tuple[Command[Any], Any]:
 
 
 def parsed(command: Command[_Request], words: Sequence[str]) -> _Request:
-    """The request that is written in the arguments of a command. Ends the program as `eeio` does
-    for a wrong one."""
+    """Parses the arguments of a command. Ends the program as `eeio` does for a wrong one."""
     parser = Parser(prog="eeio")
     add(parser.add_subparsers(parser_class=Parser, prog="eeio"), command)
     _, request = request_of(parser.parse_args([command.name, *words]))
@@ -61,10 +60,11 @@ def _without_lists(value: Any) -> Any:
     return value
 
 
-def _complete(parser: argparse.ArgumentParser, command: Command[Any]) -> None:
+def _fill(parser: argparse.ArgumentParser, command: Command[Any]) -> None:
     parser.epilog = command.epilog
     if command.keeps_lines:
         parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    # argparse makes the parser itself, of its parent's class.
     if command.any_order:
         parser.__class__ = AnyOrder
     elif command.takes_program:
@@ -74,7 +74,7 @@ def _complete(parser: argparse.ArgumentParser, command: Command[Any]) -> None:
         options.add(field, option)
     if options.has_rare:
         parser.add_argument("--help-all", action=HelpAll, nargs=0, help="show rare options too")
-    # `doctor` and its sub-commands have one result, and the inner one is set first.
+    # Of a command with sub-commands the innermost one that is given sets it last.
     parser.set_defaults(request_for=command)
 
 

@@ -219,7 +219,7 @@ class _Descriptors:
         if moved == 0 or not is_data(path, operation):
             return None
         file = self._file(process, descriptor, path)
-        offset = _moved(name, arguments, moved, file)
+        offset = _offset_of(name, arguments, moved, file)
         cached = file.page_cache(operation, arguments)
         event = Event(time_s, took_s, process, operation, _unescape(path), offset, moved, cached)
         return possible(event)
@@ -317,7 +317,7 @@ def _wait(time_s: float, took_s: float, process: str, call: str, path: str) -> E
     return Event(time_s, took_s, process, "flush", _unescape(path), None, 0, _FLUSHES[call])
 
 
-def _moved(call: str, arguments: str, result: int, file: _Open) -> int | None:
+def _offset_of(call: str, arguments: str, result: int, file: _Open) -> int | None:
     """The offset of a call's bytes. Moves the file's position if the call names no offset."""
     operation, positioned = _MOVES[call]
     offset, flags = -1, ""

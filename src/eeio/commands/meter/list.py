@@ -59,8 +59,8 @@ def show_list(request: ListRequest) -> int:
     as_json = request.format == "json"
     if request.replay is None:
         if as_json:
-            return _print_list(discover(), None)
-        return _show_list(discover(), calibration.stored(), calibration.stored_delays())
+            return _print_json(discover(), None)
+        return _print_text(discover(), calibration.stored(), calibration.stored_delays())
     with replayed(request.replay) as replay:
         found = [
             replace(
@@ -70,10 +70,10 @@ def show_list(request: ListRequest) -> int:
             )
             for finding in discover(replay.root)
         ]
-        return _print_list(found, replay) if as_json else _show_list(found, (), {})
+        return _print_json(found, replay) if as_json else _print_text(found, (), {})
 
 
-def _print_list(findings: Sequence[Detected], replay: Replay | None) -> int:
+def _print_json(findings: Sequence[Detected], replay: Replay | None) -> int:
     """As JSON, with the power of each available meter now."""
     now = _power_now([f.spec for f in findings if f.available], replay)
     body = []
@@ -220,7 +220,7 @@ def _read(meter: Meter) -> tuple[Sequence[float | None], str | None]:
         return [None] * len(meter.channels), str(error)
 
 
-def _show_list(
+def _print_text(
     findings: Sequence[Detected],
     calibrations: Sequence[Calibration],
     delays: Mapping[str, Delay],

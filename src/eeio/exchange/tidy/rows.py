@@ -160,8 +160,8 @@ def _run(campaign: Campaign, run: Run, run_id: str, source: _Source, set_aside: 
         device=run.device or machine.device,
         device_model=machine.device_model,
         filesystem=machine.filesystem,
-        start_utc=_text(start),
-        end_utc=_text(end),
+        start_utc=_utc_text(start),
+        end_utc=_utc_text(end),
         time_source=None if start is None else _time_source(run, source),
         experiment_id=experiment.id,
         level=experiment.level,
@@ -290,7 +290,7 @@ def _power(campaign: Campaign) -> Iterator[tuple[str, Row]]:
                     at = None if offset_s is None else datetime.fromtimestamp(t_s + offset_s, UTC)
                     yield "power", _row(
                         campaign, meter=meter.info.name, domain=domain.domain,
-                        energy_kind=meter.info.kind, t_utc=_text(at), t_s=t_s,
+                        energy_kind=meter.info.kind, t_utc=_utc_text(at), t_s=t_s,
                         watts=None if math.isnan(watts) else watts,
                         interval_s=None if before_s is None else t_s - before_s,
                     )  # fmt: skip
@@ -316,7 +316,7 @@ def _moment(text: str) -> datetime | None:
     return moment.astimezone(UTC) if moment.tzinfo is not None else None
 
 
-def _text(moment: datetime | None) -> str | None:
+def _utc_text(moment: datetime | None) -> str | None:
     return None if moment is None else moment.strftime("%Y-%m-%d %H:%M:%S.%f")
 
 

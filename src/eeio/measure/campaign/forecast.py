@@ -67,11 +67,11 @@ def forecast(plan: Plan, suite: Suite, of_here: bool = True) -> Forecast:
             least_s=plan.expected_s,
             most_s=longest.expected_s,
             fixed_s=plan.expected_s,
-            bytes_written=longest.bytes_written,
+            bytes_written=longest.most_bytes_written,
         )
     if rule is None:
         full_s = plan.expected_s
-        return Forecast(len(plan.runs), full_s, full_s, full_s, full_s, plan.bytes_written)
+        return Forecast(len(plan.runs), full_s, full_s, full_s, full_s, plan.most_bytes_written)
     least_n = plan.protocol.repetitions
     most = _with(plan, [most_repetitions(p, rule, least_n) for p in plan.experiments])
     stored = _stored_lengths(plan, rule) if of_here else {}
@@ -91,7 +91,7 @@ def forecast(plan: Plan, suite: Suite, of_here: bool = True) -> Forecast:
         least_s=least_s,
         most_s=_settled(_cut(most, rule, stored, None), rule.settle_most_s).expected_s + pilots_s,
         fixed_s=fixed_plan.expected_s,
-        bytes_written=most.bytes_written,
+        bytes_written=most.most_bytes_written,
     )
 
 

@@ -67,19 +67,19 @@ _PREFILL_FLOOR_BYTES_PER_S = 1e6
 
 @dataclass(frozen=True)
 class _Drives:
-    """Where the bytes of a run go. `raw` is the device that the tool opens itself, or that the user
-    named for a command (`is_watched`)."""
+    """Where the bytes of a run go. `opened` is the device that the tool opens itself, or that the
+    user named for a command (`is_watched`)."""
 
     on_raw_device: bool
     is_watched: bool
-    raw: BlockDevice | None
+    opened: BlockDevice | None
     device: BlockDevice | None
     devices: Sequence[BlockDevice]
     target: other_io.Target
 
 
 class Measurement:
-    """Runs a plan, one invocation at a time. Its changes are in the undo journal."""
+    """Runs the runs of a plan, one at a time. Its changes are in the undo journal."""
 
     def __init__(
         self,
@@ -97,7 +97,7 @@ class Measurement:
         self._idle_w: dict[tuple[str, str], float] = {}
         self._maxima = Maxima(volumes.folder)
 
-    def knows_idle(self, readings: Sequence[EnergyReading]) -> None:
+    def set_idle_baseline(self, readings: Sequence[EnergyReading]) -> None:
         """The idle baseline, by which an adaptive campaign sees that the machine has settled."""
         self._idle_w = {
             (reading.meter, reading.domain): reading.power_w
@@ -123,7 +123,7 @@ class Measurement:
             safety.check_folder(volume.directory)
         drives = self._drives(experiment, volume)
         # These settings stay until the campaign's end, the others only until that of the run.
-        reached = self._set_processors(experiment)
+        frequency_notes = self._set_processors(experiment)
         with self._changes_undone():
             self._switch_write_cache(experiment, volume, drives)
             prepared = self._prepare(planned, begun, volume, raw, drives.devices, power)
@@ -138,12 +138,13 @@ class Measurement:
             nodes = NodePower(profile, raw / "nodes", self._plan.options.meters, power, servers)
             flush, probes = self._probes(experiment, volume, drives, servers, nodes, raw, power)
             scratch = volume.directory / safety.SCRATCH
-            prepared_in = safety.folder_identity(scratch)
+            scratch_before = safety.folder_identity(scratch)
             capture = observe(
                 probes, lambda settings: self._invoke(planned, volume, raw, "run", settings)
             )
             self._conclude(planned, volume, raw)
-            was_replaced = prepared_in not in (None, safety.folder_identity(scratch))
+            scratch_after = safety.folder_identity(scratch)
+            was_replaced = scratch_before is not None and scratch_before != scratch_after
             run = _ended(begun, capture, prepared, drives.device, volume)
             if capture.exit_code != 0:
                 run = replace(run, validity=(_failure(capture),))
@@ -152,7 +153,7 @@ class Measurement:
                 observed = Observed(
                     experiment, capture, prepared, volume, drives.device, probes, energy, flush.done
                 )
-                run = self._read(replace(run, notes=reached), observed)
+                run = self._read(replace(run, notes=frequency_notes), observed)
             for probe in probes:
                 run = probe.add_to(run)
             if was_replaced:
@@ -211,8 +212,8 @@ class Measurement:
         only_here = "only this machine's part was flushed, of several"
         flush = Flush(
             power,
-            None if drives.on_raw_device else _flushed_folder(volume, drives.raw),
-            None if drives.raw is None else drives.raw.node,
+            None if drives.on_raw_device else _flushed_folder(volume, drives.opened),
+            None if drives.opened is None else drives.opened.node,
             only_here if nodes.several else None,
             of_drive.flushed,
         )
@@ -247,7 +248,8 @@ class Measurement:
         devices: Sequence[BlockDevice],
         power: PowerMonitor,
     ) -> Prepared:
-        """Files with real data in them, an empty page cache, and a pause to settle."""
+        """Files with real data in them, an empty page cache, and a pause to settle. A load that is
+        a share of the full speed has a run at full speed first."""
         started_s = time.monotonic()
         experiment = planned.experiment
         notes = self._make_files(planned, volume, raw)
@@ -381,7 +383,7 @@ class Measurement:
         """Sets the experiment's frequency, if it has one, and returns its measured value; else SMT
         and turbo, if it has them.
 
-        EeioError if it was not reached: the run's figures would be for another frequency.
+        EeioError if it was not frequency_notes: the run's figures would be for another frequency.
         """
         root = self._plan.options.frequency_root
         if planned.frequency_hz is None:

@@ -36,12 +36,13 @@ def make(options: Options, suite: Suite, root: Path = HERE) -> Plan:
     settings = _settings(options, suite, protocol)
     entries = _entries(options, suite, protocol, root)
     device = block_device(Path(options.device), root) if options.device else None
+    # A file system hides the zones of a host-managed drive.
     zone = None if options.filesystems else zone_bytes(device)
     experiments, not_measured = _experiments(options, protocol, settings, entries, zone, root)
     _check_precondition(options, experiments, root)
     _check_number(suite, experiments, protocol.repetitions)
     plan = Plan(
-        name="",
+        name="",  # `run` gives it a name and a time
         created_utc="",
         suite=options.suite,
         suite_title=suite.title,
@@ -54,7 +55,8 @@ def make(options: Options, suite: Suite, root: Path = HERE) -> Plan:
         frequency_reason=settings.frequency_reason,
         zone_bytes=zone,
     )
-    check_budget(plan)
+    _check_budget(plan)
+    # These protocols decide after each round whether there is another one.
     if protocol.adaptive is not None or protocol.steady is not None:
         return replace(plan, runs=in_rounds(experiments, protocol.repetitions, plan))
     return replace(plan, runs=order(experiments, protocol.repetitions, options))
@@ -83,7 +85,7 @@ class _Settings:
     ) -> Iterable[tuple[Setting, Processors, str | None]]:
         """Each combination, with the state of the drive's write cache."""
         return product(
-            self.of_study or _targets(options, factors),
+            self.of_study or _target_settings(options, factors),
             self.of_processors,
             _disk_settings(options, factors),
         )
@@ -112,8 +114,9 @@ def _settings(options: Options, suite: Suite, protocol: Protocol) -> _Settings:
     return _Settings(of_study, of_processors, frequency_reason)
 
 
-def _targets(options: Options, factors: Mapping[str, str]) -> list[Setting]:
-    """The target of an entry."""
+def _target_settings(options: Options, factors: Mapping[str, str]) -> list[Setting]:
+    """Where an entry runs: on the device itself, or on each file system. Without a file system to
+    make, or for `context`, which measures no I/O, there is one place."""
     if factors.get("level") == "device":
         # With --filesystem the device contains file systems, so the raw rows come from a file.
         if options.device and not options.filesystems:
@@ -133,11 +136,11 @@ def _disk_settings(options: Options, factors: Mapping[str, str]) -> list[str | N
 
 @dataclass(frozen=True)
 class _Entries:
-    """The entries of a suite after the sweeps. `made` has for each the entry of the suite it is
-    made of. `profiles` are by identifier; `without_tool` and `rejected` tell why some are not
-    run."""
+    """The entries of a suite after the sweeps. `original_of` maps each to its entry before them.
+    `profiles` are by identifier. `rejected` has reasons of entries, `without_tool` reasons of
+    originals."""
 
-    made: Mapping[SuiteEntry, SuiteEntry]
+    original_of: Mapping[SuiteEntry, SuiteEntry]
     profiles: Mapping[str, Profile]
     factors_of: Callable[[SuiteEntry], dict[str, str]]
     sizes_preset: str
@@ -147,10 +150,12 @@ class _Entries:
 
     def why_not(self, entry: SuiteEntry) -> str | None:
         """Why an entry is not run, whatever the settings are."""
-        return self.rejected.get(entry) or self.without_tool.get(self.made[entry])
+        return self.rejected.get(entry) or self.without_tool.get(self.original_of[entry])
 
 
 def _entries(options: Options, suite: Suite, protocol: Protocol, root: Path) -> _Entries:
+    """Finds the profiles of a suite's entries, replaces values by those of --sweep, and rejects
+    arguments that the profiles or the target do not accept."""
     entries, without_tool = _with_optional(suite)
     every = (*entries, *without_tool)
     used = {entry.profile: profiles.find(entry.profile) for entry in every}
@@ -177,7 +182,7 @@ def _entries(options: Options, suite: Suite, protocol: Protocol, root: Path) -> 
     rejected = sweep.rejected(
         swept, lambda entry: used[entry.profile].why_not(sizes, factors_of(entry))
     )
-    left_out = [g for g in suite.left_out(options.preset) if not swept.requests(g)]
+    left_out = [group for group in suite.left_out(options.preset) if not swept.requests(group)]
     return _Entries(swept.made, used, factors_of, sizes, left_out, without_tool, rejected)
 
 
@@ -215,7 +220,7 @@ def _experiments(
     bytes of a zone of the drive."""
     experiments: list[PlannedExperiment] = []
     not_measured: list[NotMeasured] = []
-    for entry in entries.made:
+    for entry in entries.original_of:
         profile = entries.profiles[entry.profile]
         factors = entries.factors_of(entry)
         if options.precondition_percent is not None and "precondition" in factors:
@@ -228,6 +233,7 @@ def _experiments(
             file_bytes = in_whole_zones(file_bytes, factors, zone)
         _check_runtime(profile.tool, factors)
         for setting, processors, disk in settings.for_experiment(options, factors):
+            # The tool gets the factors; the record's identity has the settings of the machine, too.
             arguments = {**factors, **setting.arguments, **processors.arguments}
             experiment = experiment_of(profile.tool, arguments, setting.target, disk)
             reason = entries.why_not(entry)
@@ -242,14 +248,14 @@ def _experiments(
             labels = (entry.description, *setting.labels, *processors.labels)
             experiments.append(
                 PlannedExperiment(
-                    experiment,
-                    entry.profile,
-                    factors,
-                    " - ".join(labels),
-                    setting.volume,
-                    file_bytes,
-                    setting.variant,
-                    setting.frequency_hz or processors.frequency_hz,
+                    experiment=experiment,
+                    profile=entry.profile,
+                    factors=factors,
+                    description=" - ".join(labels),
+                    volume=setting.volume,
+                    file_bytes=file_bytes,
+                    variant=setting.variant,
+                    frequency_hz=setting.frequency_hz or processors.frequency_hz,
                     sized=None if active_bytes is None else "file_size",
                     smt=processors.smt,
                     turbo=processors.turbo,
@@ -318,7 +324,7 @@ def _check_number(suite: Suite, experiments: Sequence[PlannedExperiment], repeti
         )
 
 
-def check_budget(plan: Plan) -> None:
+def _check_budget(plan: Plan) -> None:
     """Rejects a campaign if its test files exceed its write limit."""
     most = plan.options.max_written_bytes
     if most is not None and plan.prefill_bytes > most:

@@ -58,7 +58,7 @@ class Plan(Design):
         return f"no experiment of {name} can be measured: {'; '.join(reasons)}"
 
     @property
-    def bytes_written(self) -> int:
+    def most_bytes_written(self) -> int:
         """An upper bound: the bytes of all runs, and the prefill of every file once."""
         return self.prefill_bytes + sum(self.most_written(run.experiment) for run in self.runs)
 
@@ -137,7 +137,7 @@ class Plan(Design):
         moving_s = 3 * planned.file_bytes / slowest_bytes_per_s
         return 120 + 2 * (runtime_s + waiting_s) + moving_s + creating_s
 
-    def check_room(self, root: Path = Path("/")) -> None:
+    def check_room(self) -> None:
         """Rejects a missing or too small target before the first run."""
         options = self.options
         if options.directory is None:
@@ -180,7 +180,7 @@ class Plan(Design):
         directory's file system as text, or an empty string without one."""
         options = self.options
         if options.directory is None:
-            self.check_room(root)
+            self.check_room()
             return ""
         directory = Path(options.directory)
         mount = mount_of(directory, root)
@@ -196,12 +196,11 @@ class Plan(Design):
     def _left_bytes(self) -> int:
         """Size of existing test files of its profiles, from an interrupted start."""
         scratch = Path(self.options.directory or "") / SCRATCH
-        return used_bytes(
-            path
-            for profile in self.profiles.values()
-            for top in scratch.glob(f"{profile.name}*")
-            for path in (top, *top.rglob("*"))
-        )
+        paths: set[Path] = set()
+        for profile in self.profiles.values():
+            for top in scratch.glob(f"{profile.name}*"):
+                paths |= {top, *top.rglob("*")}
+        return used_bytes(paths)
 
 
 def _computing_s(factors: Mapping[str, str]) -> float:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from eeio.errors import EeioError
 from eeio.machine import caches
-from eeio.machine import device as devices
 from eeio.machine.below import CacheBelow, caches_below
+from eeio.machine.device import Zone, zero_share, zones_of
 from eeio.machine.direct_io import why_file_not_direct
 from eeio.machine.filesystem import (
     BlockDevice,
@@ -73,7 +73,7 @@ def drop_caches(
         found += f"; and by `{drop_by}`"
     if node is not None and planned.experiment.operation == "read":
         zone = zone_bytes(raw_device)
-        reason = never_written(node, planned.file_bytes, zone) or reason
+        reason = why_reads_are_zeros(node, planned.file_bytes, zone) or reason
     return Dropped(found, reason, below_reason)
 
 
@@ -114,16 +114,16 @@ def remarks_of_caches(found: Sequence[CacheBelow]) -> dict[str, str]:
     return {kind: f"through {text}" for kind, text in texts.items() if text}
 
 
-def never_written(node: Path, length_bytes: int, zone: int | None) -> str | None:
+def why_reads_are_zeros(node: Path, length_bytes: int, zone: int | None) -> str | None:
     """Why reads of a device that could not be prefilled do not measure its medium, or None. `zone`:
     the size of its zones, bytes."""
-    zones: list[devices.Zone] = []
+    zones: list[Zone] = []
     if zone is not None:
         sectors = -(-length_bytes // 512)
         command = ["blkzone", "report", "-o", "0", "-l", str(sectors), str(node)]
         with suppress(EeioError):  # without it, gaps at the ends of zones count as zeros
-            zones = devices.zones_of(run_command(command))
-    share = devices.zero_share(node, length_bytes, zone or 0, zones)
+            zones = zones_of(run_command(command))
+    share = zero_share(node, length_bytes, zone or 0, zones)
     if share <= _TOLERATED_ZERO_SHARE:
         return None
     return (

@@ -23,7 +23,8 @@ _HOW_TO_BYPASS = "; for a loop device, `losetup --direct-io=on DEVICE` bypasses 
 
 @dataclass(frozen=True)
 class Observed:
-    """A tool that has ended, and the source of its phases."""
+    """What a tool that has ended has left, and the state in which it started. `energy` is a
+    function of start and end."""
 
     planned: PlannedExperiment
     capture: Capture
@@ -40,7 +41,7 @@ def recorded_phase(
 ) -> Phase:
     """A parsed phase with its energy and every reason not to use it. `memory`: why no storage
     device was measured."""
-    readings = _energy(phase, run, observed)
+    readings = _energy_of_window(phase, run, observed)
     durable, reason = until_durable(
         phase,
         result.phases,
@@ -64,7 +65,9 @@ def recorded_phase(
     return replace(recorded, until_durable=durable, durable_reason=reason)
 
 
-def _energy(phase: PhaseResult, run: Run, observed: Observed) -> tuple[EnergyReading, ...]:
+def _energy_of_window(
+    phase: PhaseResult, run: Run, observed: Observed
+) -> tuple[EnergyReading, ...]:
     began_s = run.started_monotonic_s
     if phase.stretches:
         parts = [(began_s + part.start_s, began_s + part.end_s) for part in phase.stretches]
@@ -117,7 +120,7 @@ def until_durable(
 ) -> tuple[Durable | None, str | None]:
     """When the phase's bytes were on the device, or why that is unknown: by the tool's flush if it
     reported one, else by the flush right after it, which is the last write's. `never`: why no
-    flush shows it."""
+    flush shows it. For a write, `never` comes first, then what the tool said, then the flush."""
     if phase.operation not in _WRITES:
         return phase.until_durable, phase.durable_reason
     if never is not None:

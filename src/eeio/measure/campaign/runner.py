@@ -487,7 +487,7 @@ class _Campaign:
     def _remember_idle(self) -> None:
         """By which an adaptive campaign sees that the machine has settled."""
         if self._plan.protocol.adaptive is not None and self._store.has_idle():
-            self._measurement.knows_idle(load(self._store.folder).idle)
+            self._measurement.set_idle_baseline(load(self._store.folder).idle)
 
     def _one(
         self,

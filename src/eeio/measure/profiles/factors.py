@@ -1,5 +1,10 @@
 """Factors of a profile: values, defaults and conditions, read from its factors.conf.
 
+    iodepth  number 1..1024     default=1  | requests in flight of each process
+    buffer   words  on,off      default=on | page cache
+    when operation=read require flush=     | a read does not flush; leave it out
+    when flush= set flush=end
+
 `test-profiles/common/factors.awk` reads the same file for the profile's scripts, and a test
 compares their messages. docs/how-to/adding-a-profile.md describes the file.
 """
@@ -131,7 +136,7 @@ def _operand(text: str, factors: Mapping[str, Factor], values: Mapping[str, str]
 
 
 @dataclass(frozen=True)
-class _Step:
+class _Rule:
     """If all terms of `when` are true, those of `required` must be, and `target` gets `source`."""
 
     when: tuple[_Term, ...]
@@ -153,7 +158,7 @@ class Factors:
 
     by_name: Mapping[str, Factor]
     never: Mapping[tuple[str, str], str]
-    steps: tuple[_Step, ...]
+    rules: tuple[_Rule, ...]
 
     def problem(
         self, given: Sequence[str], preset: Mapping[str, str], no_preset: str
@@ -180,19 +185,19 @@ class Factors:
                 return no_preset
             if (wrong := self._problem_of(name, values[name])) is not None:
                 return wrong
-        return self._problem_of_steps(values)
+        return self._problem_of_rules(values)
 
     def _problem_of(self, name: str, value: str) -> str | None:
         return self.never.get((name, value)) or self.by_name[name].problem(value)
 
-    def _problem_of_steps(self, values: dict[str, str]) -> str | None:
-        for step in self.steps:
-            if not all(term.is_true(self.by_name, values) for term in step.when):
+    def _problem_of_rules(self, values: dict[str, str]) -> str | None:
+        for rule in self.rules:
+            if not all(term.is_true(self.by_name, values) for term in rule.when):
                 continue
-            if not all(term.is_true(self.by_name, values) for term in step.required):
-                return _filled(step.message, values)
-            if step.target:
-                values[step.target] = _filled(step.source, values)
+            if not all(term.is_true(self.by_name, values) for term in rule.required):
+                return _filled(rule.message, values)
+            if rule.target:
+                values[rule.target] = _filled(rule.source, values)
         return None
 
 
@@ -210,7 +215,7 @@ def read(path: Path) -> Factors | None:
         raise RejectedError(f"{path}: {error}") from error
     factors: dict[str, Factor] = {}
     never: dict[tuple[str, str], str] = {}
-    steps: list[_Step] = []
+    rules: list[_Rule] = []
     for number, line in enumerate(text.splitlines(), 1):
         left, _, right = line.partition("|")
         fields, meaning = left.split(), right.strip()
@@ -224,7 +229,7 @@ def read(path: Path) -> Factors | None:
                 name, _, value = argument.partition("=")
                 never[factors[name].name, value] = meaning
             elif fields[0] in ("when", "require"):
-                steps.append(_step(fields, meaning, factors))
+                rules.append(_rule(fields, meaning, factors))
             else:
                 factor = _factor(fields, meaning)
                 if factor.name in factors:
@@ -232,7 +237,7 @@ def read(path: Path) -> Factors | None:
                 factors[factor.name] = factor
         except (KeyError, ValueError) as error:
             raise RejectedError(f"{path}:{number}: not a factor or condition: {error}") from error
-    return Factors(factors, never, tuple(steps))
+    return Factors(factors, never, tuple(rules))
 
 
 def _factor(fields: Sequence[str], meaning: str) -> Factor:
@@ -265,7 +270,7 @@ def _factor(fields: Sequence[str], meaning: str) -> Factor:
     return factor
 
 
-def _step(fields: Sequence[str], message: str, factors: Mapping[str, Factor]) -> _Step:
+def _rule(fields: Sequence[str], message: str, factors: Mapping[str, Factor]) -> _Rule:
     sign = next((field for field in fields if field in ("require", "set")), "")
     if not sign:
         raise ValueError("give when TERM ... require TERM ... or set NAME=VALUE")
@@ -275,14 +280,19 @@ def _step(fields: Sequence[str], message: str, factors: Mapping[str, Factor]) ->
         if not message:
             raise ValueError("a condition needs a message")
         checked = tuple(_terms(fields[middle + 1 :], factors))
-        step = _Step(when, checked, "", "", message)
+        rule = _Rule(when, checked, "", "", message)
     else:
         (assignment,) = fields[middle + 1 :]
         target, _, source = assignment.partition("=")
-        step = _Step(when, (), factors[target].name, source, "")
-    for name in _BRACES.findall(step.message + step.source):
-        factors[name]
-    return step
+        rule = _Rule(when, (), factors[target].name, source, "")
+    for name in _BRACES.findall(rule.message + rule.source):
+        _check_known(name, factors)
+    return rule
+
+
+def _check_known(name: str, factors: Mapping[str, Factor]) -> None:
+    if name not in factors:
+        raise ValueError(f"no factor {name} above this line")
 
 
 def _terms(fields: Sequence[str], factors: Mapping[str, Factor]) -> Iterator[_Term]:
@@ -297,5 +307,5 @@ def _terms(fields: Sequence[str], factors: Mapping[str, Factor]) -> Iterator[_Te
         sides = [left] if sign in ("=", "!=") and left in factors else [left, right]
         for name in (name for side in sides for name in re.split(r"[*/%]", side)):
             if not _NUMBER.fullmatch(name):
-                factors[name]
+                _check_known(name, factors)
         yield _Term(left, sign, right)

@@ -46,7 +46,7 @@ _ROW_INCHES = 0.11
 
 
 @dataclass(frozen=True)
-class _Figure:
+class _Quantity:
     """The drawn figure of each row. `stamped` is written across each panel."""
 
     title: str
@@ -63,7 +63,7 @@ def bandwidth(report: Report) -> Plot | None:
     return _plot(
         report,
         "bandwidth.svg",
-        _Figure(
+        _Quantity(
             "Bandwidth (MB/s)",
             "Bandwidth (MB/s)",
             lambda row: [value / MB for value in row.bandwidth_values],
@@ -76,7 +76,7 @@ def efficiency(report: Report) -> Plot | None:
     measured = list(filter(_measured_values, report.rows))
     if measured:
         axis = f"Energy efficiency (MB/J) of {_domains(measured)}"
-        wanted = _Figure(
+        wanted = _Quantity(
             "Energy efficiency (MB/J), measured power",
             axis,
             _measured_values,
@@ -84,13 +84,13 @@ def efficiency(report: Report) -> Plot | None:
         )
     elif any(map(_estimated_values, report.rows)):
         title = f"{ESTIMATE}: energy efficiency (MB/J) from modelled power"
-        wanted = _Figure(title, f"{ESTIMATE}: MB/J", _estimated_values, stamped=ESTIMATE)
+        wanted = _Quantity(title, f"{ESTIMATE}: MB/J", _estimated_values, stamped=ESTIMATE)
     else:
         return None
     return _plot(report, "efficiency.svg", wanted)
 
 
-def _plot(report: Report, name: str, wanted: _Figure) -> Plot:
+def _plot(report: Report, name: str, wanted: _Quantity) -> Plot:
     return Plot(name, wanted.title, drawing=partial(_draw, report, wanted))
 
 
@@ -135,7 +135,7 @@ _Panel = list[tuple[Row, Sequence[float]]]
 """The rows of a level that have values, with them."""
 
 
-def _draw(report: Report, wanted: _Figure, look: Look) -> Drawing:
+def _draw(report: Report, wanted: _Quantity, look: Look) -> Drawing:
     width = look.width_inches or _SCREEN_INCHES
     panels = _panels(report, wanted)
     labels = _wrapped_labels(report, panels, look)
@@ -175,7 +175,7 @@ def _draw(report: Report, wanted: _Figure, look: Look) -> Drawing:
     return finished(figure, wanted.title + ending(not_published), legend, description)
 
 
-def _panels(report: Report, wanted: _Figure) -> dict[str, _Panel]:
+def _panels(report: Report, wanted: _Quantity) -> dict[str, _Panel]:
     """By level."""
     panels: dict[str, _Panel] = {}
     for level in LEVELS:
@@ -208,7 +208,7 @@ def _height(labels: Mapping[str, str]) -> float:
 
 
 def _draw_rows(
-    axis: Axes, rows: _Panel, labels: Mapping[str, str], wanted: _Figure, several: bool
+    axis: Axes, rows: _Panel, labels: Mapping[str, str], wanted: _Quantity, several: bool
 ) -> None:
     heights = {label: index for index, label in enumerate(reversed(list(labels)))}
     for row, values in rows:
@@ -240,7 +240,7 @@ def _marks(axis: Axes, y: float, values: Sequence[float], row: Row, hollow: bool
     )
 
 
-def _legend(rows: Sequence[Row], wanted: _Figure) -> list[tuple[Line2D, str]]:
+def _legend(rows: Sequence[Row], wanted: _Quantity) -> list[tuple[Line2D, str]]:
     states = {row.cache.buffer for row in rows}
     shown = []
     for state in ("on", "off", None):
