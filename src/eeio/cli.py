@@ -60,8 +60,16 @@ class _TopParser(Parser):
         shown = [*registry.NEXT_TO.values()]
         lines.append("Also:")
         lines += [f"  {name:12}{helps[name]}" for name in registry.FURTHER if name not in shown]
-        lines += ["", _EXAMPLES, "options:", "  -h, --help  also of a command: eeio run --help",
-                  "  --version", "", self.epilog or "", ""]  # fmt: skip
+        lines += [
+            "",
+            _EXAMPLES,
+            "options:",
+            "  -h, --help  also of a command: eeio run --help",
+            "  --version",
+            "",
+            self.epilog or "",
+            "",
+        ]
         return "\n".join(lines)
 
 

@@ -34,8 +34,15 @@ FULL = ("No space left on device", "is full", "rror 28", "isk full", "rrno: 28")
 TROUBLE = ("ERROR", "FATAL", "PANIC", "rror:")
 PERCENTILES = (("p50", 500), ("p95", 950), ("p99", 990), ("p999", 999))  # in thousandths
 # eeio's mark, and the library that batches commits (ext4+delayjc).
-KEPT = ("PATH", "EEIO_STARTED_BY", "LD_PRELOAD", "DELAYJC_STATE", "DELAYJC_WINDOW_US",
-        "DELAYJC_MAX_RESETS", "DELAYJC_FLUSH_FIRST")  # fmt: skip
+KEPT = (
+    "PATH",
+    "EEIO_STARTED_BY",
+    "LD_PRELOAD",
+    "DELAYJC_STATE",
+    "DELAYJC_WINDOW_US",
+    "DELAYJC_MAX_RESETS",
+    "DELAYJC_FLUSH_FIRST",
+)
 LIBC = ctypes.CDLL(None, use_errno=True)
 PR_SET_PDEATHSIG = 1
 LEAVING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -154,10 +161,17 @@ class Server:
         # Nothing of the user's settings: PGHOST, PGOPTIONS, a .my.cnf.
         kept = {key: os.environ[key] for key in KEPT if key in os.environ} | self._delays
         return subprocess.Popen(
-            command, cwd=self.data, env={**kept, "LC_ALL": "C", "HOME": str(self.data)},
-            stdin=subprocess.DEVNULL, stdout=out, stderr=err, preexec_fn=tie,
-            user=user and user.pw_uid, group=user and user.pw_gid, extra_groups=user and [],
-        )  # fmt: skip
+            command,
+            cwd=self.data,
+            env={**kept, "LC_ALL": "C", "HOME": str(self.data)},
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=err,
+            preexec_fn=tie,
+            user=user and user.pw_uid,
+            group=user and user.pw_gid,
+            extra_groups=user and [],
+        )
 
     def start(self, command, log, answers):
         """Starts it, and returns when the command `answers` ends well. `log` is a file for what it
@@ -240,10 +254,17 @@ class Server:
             with tempfile.TemporaryFile() as nowhere:
                 # From /, for the folder a child begins in needs no leave to be entered.
                 done = subprocess.run(
-                    ["test", "-x", str(path)], cwd="/", stdin=subprocess.DEVNULL, stdout=nowhere,
-                    stderr=nowhere, timeout=ANSWER_S, check=False, user=self._user.pw_uid,
-                    group=self._user.pw_gid, extra_groups=[],
-                )  # fmt: skip
+                    ["test", "-x", str(path)],
+                    cwd="/",
+                    stdin=subprocess.DEVNULL,
+                    stdout=nowhere,
+                    stderr=nowhere,
+                    timeout=ANSWER_S,
+                    check=False,
+                    user=self._user.pw_uid,
+                    group=self._user.pw_gid,
+                    extra_groups=[],
+                )
             if done.returncode:
                 mode = stat.S_IMODE(path.stat().st_mode)
                 raise RejectedError(

@@ -125,20 +125,26 @@ def run(directory, action, copy):
     program = {"untar": "tar", "copy": "cp"}.get(action, action)
     return {
         "schema_version": 1,
-        "phases": [{
-            "name": "archive", "operation": "metadata" if shared else "mixed",
-            "spatiality": "none" if shared else "mixed",
-            "request_size_bytes": None, "bytes_moved": 0 if shared else size,
-            "start_monotonic_s": start_s, "end_monotonic_s": end_s,
-            "bandwidth_bytes_per_s": None if shared else size / (end_s - start_s),
-            "metrics": {
-                "operations": files, "operations_per_s": files / (end_s - start_s),
-                "shared_bytes" if shared else "out_bytes": out_bytes,
-            },
-            "invalid": invalid,
-        }],
+        "phases": [
+            {
+                "name": "archive",
+                "operation": "metadata" if shared else "mixed",
+                "spatiality": "none" if shared else "mixed",
+                "request_size_bytes": None,
+                "bytes_moved": 0 if shared else size,
+                "start_monotonic_s": start_s,
+                "end_monotonic_s": end_s,
+                "bandwidth_bytes_per_s": None if shared else size / (end_s - start_s),
+                "metrics": {
+                    "operations": files,
+                    "operations_per_s": files / (end_s - start_s),
+                    "shared_bytes" if shared else "out_bytes": out_bytes,
+                },
+                "invalid": invalid,
+            }
+        ],
         "notes": [version(name) for name in dict.fromkeys(("tar", program))],
-    }  # fmt: skip
+    }
 
 
 def main(words):

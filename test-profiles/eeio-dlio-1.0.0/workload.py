@@ -124,34 +124,44 @@ def options(factors, generate):
     workload, folder = factors["workload"], Path(factors["folder"])
     size = int(factors["checkpoint"])
     told = {
-        "framework": "pytorch", "reader.data_loader": "pytorch",
+        "framework": "pytorch",
+        "reader.data_loader": "pytorch",
         "reader.read_threads": factors["readers"],
-        "dataset.format": FORMATS[workload], "dataset.num_samples_per_file": 1,
-        "dataset.num_files_train": factors["files"], "dataset.num_files_eval": 0,
+        "dataset.format": FORMATS[workload],
+        "dataset.num_samples_per_file": 1,
+        "dataset.num_files_train": factors["files"],
+        "dataset.num_files_eval": 0,
         "dataset.record_length": factors["record"],
         "dataset.record_length_stdev": factors["deviation"],
         "dataset.data_folder": quoted(folder / "eeio-dlio.data"),
-        "workflow.generate_data": generate, "workflow.train": not generate,
-        "workflow.evaluation": False, "workflow.profiling": False,
+        "workflow.generate_data": generate,
+        "workflow.train": not generate,
+        "workflow.evaluation": False,
+        "workflow.profiling": False,
         "workflow.checkpoint": workload == "checkpoint",
-        "train.epochs": factors["epochs"], "output.folder": quoted(factors["output"]),
+        "train.epochs": factors["epochs"],
+        "output.folder": quoted(factors["output"]),
         "checkpoint.checkpoint_folder": quoted(folder / "eeio-dlio.checkpoints"),
-        "checkpoint.model_size": 0, "checkpoint.layer_parameters": [],
-    }  # fmt: skip
+        "checkpoint.model_size": 0,
+        "checkpoint.layer_parameters": [],
+    }
     if workload == "checkpoint" and not generate:
         # Of 14 bytes a parameter 2 are the model's and 12 the optimizer's, which DLIO divides by 3.
         told |= {
-            "reader.batch_size": 1, "train.computation_time": 0,
+            "reader.batch_size": 1,
+            "train.computation_time": 0,
             "checkpoint.steps_between_checkpoints": 1,
             "checkpoint.checkpoint_mechanism_classname": "eeio_dlio.Durable",
-            "checkpoint.model_size": size // 7, "checkpoint.optimization_groups": [size * 2 // 7],
-        }  # fmt: skip
+            "checkpoint.model_size": size // 7,
+            "checkpoint.optimization_groups": [size * 2 // 7],
+        }
     pattern = "unet3d" if workload == "checkpoint" else workload
     return [
         f"workload={pattern}_{factors['accelerator']}",
-        f"hydra.run.dir={quoted(factors['output'])}", "hydra.output_subdir=null",
+        f"hydra.run.dir={quoted(factors['output'])}",
+        "hydra.output_subdir=null",
         *(f"++workload.{key}={value}" for key, value in told.items()),
-    ]  # fmt: skip
+    ]
 
 
 def quoted(path):
@@ -168,9 +178,10 @@ def start(main, factors, generate):
     Path(temporary).mkdir(exist_ok=True)
     multiprocessing.current_process()._config["tempdir"] = temporary
     os.environ |= {
-        "HYDRA_FULL_ERROR": "1", "OMPI_MCA_ess_singleton_isolated": "1",
+        "HYDRA_FULL_ERROR": "1",
+        "OMPI_MCA_ess_singleton_isolated": "1",
         "OMPI_MCA_orte_tmpdir_base": str(Path(temporary).resolve()),
-    }  # fmt: skip
+    }
     os.register_at_fork(after_in_child=die_with_parent)
     sys.argv = ["dlio_benchmark", *options(factors, generate)]
     try:
@@ -281,14 +292,18 @@ class Watch:
 def phase(name, operation, spatiality, moved, stretches, operations, **metrics):
     taken_s = sum(end_s - start_s for start_s, end_s in stretches)
     return {
-        "name": name, "operation": operation, "spatiality": spatiality,
-        "request_size_bytes": None, "bytes_moved": moved,
-        "start_monotonic_s": stretches[0][0], "end_monotonic_s": stretches[-1][1],
+        "name": name,
+        "operation": operation,
+        "spatiality": spatiality,
+        "request_size_bytes": None,
+        "bytes_moved": moved,
+        "start_monotonic_s": stretches[0][0],
+        "end_monotonic_s": stretches[-1][1],
         "bandwidth_bytes_per_s": moved / taken_s,
         "metrics": {"operations": operations, "operations_per_s": operations / taken_s, **metrics},
         "invalid": [],
         **({"stretches_monotonic_s": stretches} if len(stretches) > 1 else {}),
-    }  # fmt: skip
+    }
 
 
 def check_fetched(row, got, paths):
@@ -324,9 +339,15 @@ def trained(factors, seen, paths):
     # DLIO leaves out the first step of an epoch, and reports 0 if there is no other.
     known = {"accelerator_utilization_ratio": utilization} if utilization > 0 else {}
     row = phase(
-        "train", "read", "mixed", epochs * sum(path.stat().st_size for path in paths), seen.blocks,
-        seen.samples, dlio_samples_per_s=rate, **known,
-    )  # fmt: skip
+        "train",
+        "read",
+        "mixed",
+        epochs * sum(path.stat().st_size for path in paths),
+        seen.blocks,
+        seen.samples,
+        dlio_samples_per_s=rate,
+        **known,
+    )
     notes = check_fetched(row, seen.fetched, paths * epochs)
     if not known:
         notes.append("no accelerator utilization: DLIO leaves out the first step of each epoch")

@@ -38,22 +38,38 @@ PROMISES = {
 FLUSH_METHODS = {"off": "O_DIRECT", "on": "fsync"}
 # What a server is asked for when it runs, and what its notes tell.
 SETTINGS = (
-    "innodb_flush_log_at_trx_commit", "innodb_flush_method", "innodb_log_file_buffering",
-    "innodb_doublewrite", "innodb_buffer_pool_size", "innodb_log_file_size",
-    "innodb_use_native_aio", "innodb_io_capacity", "log_bin",
-)  # fmt: skip
+    "innodb_flush_log_at_trx_commit",
+    "innodb_flush_method",
+    "innodb_log_file_buffering",
+    "innodb_doublewrite",
+    "innodb_buffer_pool_size",
+    "innodb_log_file_size",
+    "innodb_use_native_aio",
+    "innodb_io_capacity",
+    "log_bin",
+)
 
 
 def started(place, program, log, commit, buffer):
     """The server runs and answers. Its memory begins empty, and tells nobody where it was."""
     place.start(
-        [program, "--no-defaults", f"--datadir={place.data}", f"--tmpdir={place.data}", SOCKET,
-         "--pid-file=mariadb.pid", "--skip-networking", "--skip-name-resolve",
-         f"--innodb-flush-log-at-trx-commit={commit}",
-         f"--innodb-flush-method={FLUSH_METHODS[buffer]}",
-         "--innodb-buffer-pool-load-at-startup=0", "--innodb-buffer-pool-dump-at-shutdown=0"],
-        log, ["mariadb-admin", "--no-defaults", SOCKET, f"--user={place.user}", "ping"],
-    )  # fmt: skip
+        [
+            program,
+            "--no-defaults",
+            f"--datadir={place.data}",
+            f"--tmpdir={place.data}",
+            SOCKET,
+            "--pid-file=mariadb.pid",
+            "--skip-networking",
+            "--skip-name-resolve",
+            f"--innodb-flush-log-at-trx-commit={commit}",
+            f"--innodb-flush-method={FLUSH_METHODS[buffer]}",
+            "--innodb-buffer-pool-load-at-startup=0",
+            "--innodb-buffer-pool-dump-at-shutdown=0",
+        ],
+        log,
+        ["mariadb-admin", "--no-defaults", SOCKET, f"--user={place.user}", "ping"],
+    )
 
 
 def ask(place, query):
@@ -64,10 +80,17 @@ def ask(place, query):
 
 def sysbench(place, workload, rows, *words):
     return [
-        "sysbench", f"oltp_{workload}", "--db-driver=mysql", f"--mysql-{SOCKET[2:]}",
-        f"--mysql-user={place.user}", "--mysql-db=sbtest", f"--tables={TABLES}",
-        f"--table-size={rows}", "--rand-type=uniform", *words,
-    ]  # fmt: skip
+        "sysbench",
+        f"oltp_{workload}",
+        "--db-driver=mysql",
+        f"--mysql-{SOCKET[2:]}",
+        f"--mysql-user={place.user}",
+        "--mysql-db=sbtest",
+        f"--tables={TABLES}",
+        f"--table-size={rows}",
+        "--rand-type=uniform",
+        *words,
+    ]
 
 
 def fill(place, program, rows):
@@ -78,10 +101,18 @@ def fill(place, program, rows):
     # current folder: in /tmp, servers that start delete each other's temporary tables. The program
     # is a script that splits the value of this option at blanks.
     place.call(
-        ["mariadb-install-db", "--no-defaults", f"--datadir={place.data}",
-         "--tmpdir=.", "--skip-test-db", "--skip-name-resolve",
-         "--auth-root-authentication-method=socket", f"--auth-root-socket-user={place.user}"], 300,
-    )  # fmt: skip
+        [
+            "mariadb-install-db",
+            "--no-defaults",
+            f"--datadir={place.data}",
+            "--tmpdir=.",
+            "--skip-test-db",
+            "--skip-name-resolve",
+            "--auth-root-authentication-method=socket",
+            f"--auth-root-socket-user={place.user}",
+        ],
+        300,
+    )
     with tempfile.TemporaryFile() as log:
         started(place, program, log, "0", "on")
         ask(place, "CREATE DATABASE sbtest")
@@ -140,22 +171,27 @@ def measure(place, program, factors):
         invalid = ["the kernel counted no byte fetched from storage"]
     written = {"dirtied_bytes": dirtied} if writes else {}
     phase = {
-        "name": "transactions", "operation": "mixed" if writes else "read",
+        "name": "transactions",
+        "operation": "mixed" if writes else "read",
         "spatiality": "mixed" if writes else "random",
-        "request_size_bytes": None, "bytes_moved": moved,
-        "start_monotonic_s": start_s, "end_monotonic_s": end_s,
+        "request_size_bytes": None,
+        "bytes_moved": moved,
+        "start_monotonic_s": start_s,
+        "end_monotonic_s": end_s,
         "bandwidth_bytes_per_s": moved / (end_s - start_s) if moved else None,
         "metrics": {
-            "fetched_bytes": fetched, **written,
+            "fetched_bytes": fetched,
+            **written,
             **figures(text, end_s - start_s),
         },
         "invalid": invalid,
-    }  # fmt: skip
+    }
     if writes:
         phase |= {
-            "includes_flush": True, "durable_monotonic_s": end_s,
+            "includes_flush": True,
+            "durable_monotonic_s": end_s,
             "durable_source": "the server's orderly end, and a syncfs",
-        }  # fmt: skip
+        }
     direct = "no O_DIRECT" if factors["buffer"] == "on" else "O_DIRECT for the data's pages"
     notes = [
         place.call([program, "--version"], 60).strip(),
@@ -182,10 +218,17 @@ def asked(place):
 def transactions(place, factors):
     """What sysbench printed, and the bytes that the kernel counts for it."""
     command = sysbench(
-        place, factors["workload"], factors["rows"], f"--threads={factors['clients']}",
-        f"--time={factors['runtime_s']}", "--events=0", "--histogram=on", "--percentile=99",
-        f"--rand-seed={factors['seed']}", "run",
-    )  # fmt: skip
+        place,
+        factors["workload"],
+        factors["rows"],
+        f"--threads={factors['clients']}",
+        f"--time={factors['runtime_s']}",
+        "--events=0",
+        "--histogram=on",
+        "--percentile=99",
+        f"--rand-seed={factors['seed']}",
+        "run",
+    )
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         client = place.spawn(command, out, err)
         try:
@@ -214,11 +257,13 @@ def figures(text, lasted_s):
     # A step's middle, of the last may lie above what was longest.
     places = {name: min(spent_s, longest_s) for name, spent_s in server.latencies(counted).items()}
     return {
-        "operations": int(done), "operations_per_s": done / lasted_s,
+        "operations": int(done),
+        "operations_per_s": done / lasted_s,
         "returned_operations_per_s": told(text, r"^ *transactions: .*\(([\d.]+) per sec"),
         "failed_operations": int(told(text, r"^ *ignored errors: +(\d+) ")),
-        **places, "latency_max_s": longest_s,
-    }  # fmt: skip
+        **places,
+        "latency_max_s": longest_s,
+    }
 
 
 def told(text, pattern):

@@ -42,9 +42,16 @@ PROMISES = {
 }
 # What a server is asked for when it runs, and what its notes tell.
 SETTINGS = (
-    "fsync", "synchronous_commit", "full_page_writes", "wal_sync_method", "shared_buffers",
-    "max_wal_size", "checkpoint_timeout", "autovacuum", "data_checksums",
-)  # fmt: skip
+    "fsync",
+    "synchronous_commit",
+    "full_page_writes",
+    "wal_sync_method",
+    "shared_buffers",
+    "max_wal_size",
+    "checkpoint_timeout",
+    "autovacuum",
+    "data_checksums",
+)
 
 
 class Programs:
@@ -61,8 +68,12 @@ class Programs:
         return [self.path(name), "-h", HERE, *words]
 
     def server(self, data, *settings):
-        every = ("listen_addresses=", "unix_socket_directories=.", "unix_socket_permissions=0700",
-                 *settings)  # fmt: skip
+        every = (
+            "listen_addresses=",
+            "unix_socket_directories=.",
+            "unix_socket_permissions=0700",
+            *settings,
+        )
         return [self.postgres, "-D", str(data), *(w for each in every for w in ("-c", each))]
 
     def answers(self):
@@ -74,9 +85,17 @@ def fill(place, programs, scale):
     place.clear()
     place.make()
     place.call(
-        [programs.path("initdb"), "-D", str(place.data), "--auth=peer", "--no-sync",
-         "--encoding=UTF8", "--locale=C"], 300,
-    )  # fmt: skip
+        [
+            programs.path("initdb"),
+            "-D",
+            str(place.data),
+            "--auth=peer",
+            "--no-sync",
+            "--encoding=UTF8",
+            "--locale=C",
+        ],
+        300,
+    )
     with tempfile.TemporaryFile() as log:
         place.start(programs.server(place.data, "fsync=off"), log, programs.answers())
         place.call(programs.client("pgbench", "-i", "-q", "-s", scale, "postgres"), 86400)
@@ -113,21 +132,28 @@ def measure(place, programs, factors):
             f"pgbench logged {done} transactions, and says otherwise: {text}"
         )
     phase = {
-        "name": "transactions", "operation": "mixed", "spatiality": "mixed",
-        "request_size_bytes": None, "bytes_moved": fetched + dirtied,
-        "start_monotonic_s": start_s, "end_monotonic_s": end_s,
+        "name": "transactions",
+        "operation": "mixed",
+        "spatiality": "mixed",
+        "request_size_bytes": None,
+        "bytes_moved": fetched + dirtied,
+        "start_monotonic_s": start_s,
+        "end_monotonic_s": end_s,
         "bandwidth_bytes_per_s": (fetched + dirtied) / (end_s - start_s),
         "metrics": {
-            "fetched_bytes": fetched, "dirtied_bytes": dirtied,
-            "operations": done, "operations_per_s": done / (end_s - start_s),
+            "fetched_bytes": fetched,
+            "dirtied_bytes": dirtied,
+            "operations": done,
+            "operations_per_s": done / (end_s - start_s),
             "returned_operations_per_s": told(text, TPS),
             "failed_operations": failed,
             **server.latencies({spent / 1e6: times for spent, times in counted.items()}),
         },
-        "includes_flush": True, "durable_monotonic_s": end_s,
+        "includes_flush": True,
+        "durable_monotonic_s": end_s,
         "durable_source": "the server's orderly end with its checkpoint, and a syncfs",
         "invalid": [] if dirtied > 0 else ["the kernel counted no byte to be written to storage"],
-    }  # fmt: skip
+    }
     notes = [
         place.call([programs.postgres, "--version"], 60).strip(),
         f"fsync={fsync} synchronous_commit={commit}: {PROMISES[commit, fsync]} ({MANUAL})",
@@ -151,9 +177,17 @@ def transactions(place, programs, factors):
     the bytes that the kernel counts for it."""
     limit_s = int(factors["runtime_s"]) + CLIENT_GRACE_S
     command = programs.client(
-        "pgbench", "-n", "-c", factors["clients"], "-T", factors["runtime_s"], "-l",
-        "--log-prefix=log", f"--random-seed={factors['seed']}", "postgres",
-    )  # fmt: skip
+        "pgbench",
+        "-n",
+        "-c",
+        factors["clients"],
+        "-T",
+        factors["runtime_s"],
+        "-l",
+        "--log-prefix=log",
+        f"--random-seed={factors['seed']}",
+        "postgres",
+    )
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         # pgbench opens log.PID to write it: a pipe of that name waits for it.
         client = place.spawn(command, out, err, before=make_pipe)

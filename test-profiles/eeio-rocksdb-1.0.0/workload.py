@@ -44,8 +44,12 @@ RESULT = re.compile(
     r"(?P<operations>\d+) operations;(?: +[\d.]+ MB/s)?"
     r"(?: \( *(?P<found>\d+) of +(?P<of>\d+) found\))?"
 )
-PERCENTILES = {"P50": (2, "p50"), "P99": (100, "p99"), "P99.9": (1000, "p999"),
-               "P99.99": (10_000, "p9999")}  # fmt: skip
+PERCENTILES = {
+    "P50": (2, "p50"),
+    "P99": (100, "p99"),
+    "P99.9": (1000, "p999"),
+    "P99.99": (10_000, "p9999"),
+}
 
 
 class BenchError(Exception):
@@ -66,10 +70,15 @@ class Ran:
 def options(factors, benchmarks, **more):
     """The arguments of db_bench; what is not said here is its default."""
     told = {
-        "benchmarks": benchmarks, "db": factors["database"], "num": factors["keys"],
-        "key_size": KEY_BYTES, "value_size": factors["value_size"], "compression_type": "none",
-        "compression_ratio": 1, **more,
-    }  # fmt: skip
+        "benchmarks": benchmarks,
+        "db": factors["database"],
+        "num": factors["keys"],
+        "key_size": KEY_BYTES,
+        "value_size": factors["value_size"],
+        "compression_type": "none",
+        "compression_ratio": 1,
+        **more,
+    }
     # A pipe would keep its lines back until it ends.
     return ["stdbuf", "-oL", factors["db_bench"], *(f"--{key}={told[key]}" for key in told)]
 
@@ -97,10 +106,16 @@ def bench(command, name, errors):
     """
     start_s = told_s = result = begun = None
     lines = []
-    with errors.open("wb") as into, subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=into,
-        preexec_fn=die_with_parent,
-    ) as process:  # fmt: skip
+    with (
+        errors.open("wb") as into,
+        subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=into,
+            preexec_fn=die_with_parent,
+        ) as process,
+    ):
         while raw := process.stdout.readline(LONGEST_LINE):
             now_s = time.monotonic()
             line = raw.decode("ascii", "replace").rstrip()
@@ -175,9 +190,10 @@ def latencies(timed, lines):
 def fill(factors):
     """Every key once, in order, in tables alone, on the device."""
     bench(
-        options(factors, "fillseq,flush", disable_wal=1, seed=1), "fillseq",
+        options(factors, "fillseq,flush", disable_wal=1, seed=1),
+        "fillseq",
         Path(factors["database"]).with_suffix(".err"),
-    )  # fmt: skip
+    )
     flush(factors["database"])
 
 
@@ -186,10 +202,13 @@ def run(factors):
     operation, spatiality, there, timed = WORKLOADS[workload]
     database, each = factors["database"], max(1, int(factors["operations"]) // threads)
     more = {
-        "threads": threads, "sync": int(factors["sync"] == "on"), "histogram": 1,
-        "use_existing_db": int(there), "seed": factors["seed"],
+        "threads": threads,
+        "sync": int(factors["sync"] == "on"),
+        "histogram": 1,
+        "use_existing_db": int(there),
+        "seed": factors["seed"],
         "reads" if there else "writes": each,
-    }  # fmt: skip
+    }
     if workload != "fillseq":
         more["duration"] = factors["runtime_s"]
     if there:
@@ -218,23 +237,31 @@ def run(factors):
     if not done:
         invalid.append("db_bench made no operation")
     measured = {
-        "name": workload, "operation": operation, "spatiality": spatiality,
-        "request_size_bytes": None, "bytes_moved": moved,
-        "start_monotonic_s": ran.start_s, "end_monotonic_s": end_s,
+        "name": workload,
+        "operation": operation,
+        "spatiality": spatiality,
+        "request_size_bytes": None,
+        "bytes_moved": moved,
+        "start_monotonic_s": ran.start_s,
+        "end_monotonic_s": end_s,
         "bandwidth_bytes_per_s": moved / (end_s - ran.start_s) if moved else None,
         "metrics": {
             # Not as `bytes_written`, which the drive's counters must reach: they count whole pages.
-            "fetched_bytes": fetched, "dirtied_bytes": dirtied, "operations": done,
+            "fetched_bytes": fetched,
+            "dirtied_bytes": dirtied,
+            "operations": done,
             "operations_per_s": done / (end_s - ran.start_s),
-            "returned_operations_per_s": returned, **latencies(timed, ran.lines),
+            "returned_operations_per_s": returned,
+            **latencies(timed, ran.lines),
         },
         "invalid": invalid,
-    }  # fmt: skip
+    }
     if operation != "read":
         measured |= {
-            "includes_flush": True, "durable_monotonic_s": end_s,
+            "includes_flush": True,
+            "durable_monotonic_s": end_s,
             "durable_source": "an fsync of every file of the database and of its folder",
-        }  # fmt: skip
+        }
     return {"schema_version": 1, "phases": [measured], "notes": notes(workload, timed, ran.lines)}
 
 

@@ -71,11 +71,15 @@ def signature(secret, region, stamp, method, path, query, headers):
     names = ";".join(sorted(lower))
     canonical = "\n".join(
         (
-            method, urllib.parse.quote(path), query,
-            *(f"{name}:{lower[name]}" for name in sorted(lower)), "", names,
+            method,
+            urllib.parse.quote(path),
+            query,
+            *(f"{name}:{lower[name]}" for name in sorted(lower)),
+            "",
+            names,
             lower["x-amz-content-sha256"],
         )
-    )  # fmt: skip
+    )
     scope = f"{stamp[:8]}/{region}/s3/aws4_request"
     text = "\n".join(
         ("AWS4-HMAC-SHA256", stamp, scope, hashlib.sha256(canonical.encode()).hexdigest())
@@ -149,8 +153,10 @@ class Store:
         """The answer's body up to MOST_ANSWER, and its length; StoreError for another status."""
         stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
         headers = {
-            "Host": self._parts.netloc, "X-Amz-Date": stamp, "X-Amz-Content-SHA256": body_hash,
-        }  # fmt: skip
+            "Host": self._parts.netloc,
+            "X-Amz-Date": stamp,
+            "X-Amz-Content-SHA256": body_hash,
+        }
         signed, names = signature(self._secret, self.region, stamp, method, path, query, headers)
         headers["Authorization"] = (
             f"AWS4-HMAC-SHA256 Credential={self._key}/{stamp[:8]}/{self.region}/s3/aws4_request,"
@@ -277,17 +283,22 @@ class Phase:
             if len(ordered) * (1000 - rank) >= 1000
         }
         found = {
-            "name": self.name, "operation": operation,
+            "name": self.name,
+            "operation": operation,
             "spatiality": "none" if size is None else "mixed",
-            "request_size_bytes": size, "bytes_moved": moved,
-            "start_monotonic_s": self.start_s, "end_monotonic_s": self.end_s,
+            "request_size_bytes": size,
+            "bytes_moved": moved,
+            "start_monotonic_s": self.start_s,
+            "end_monotonic_s": self.end_s,
             "bandwidth_bytes_per_s": moved / lasted_s if size else None,
             "metrics": {
-                "operations": self.requests, "operations_per_s": self.requests / lasted_s,
-                "latency_mean_s": sum(ordered) / len(ordered), "latency_max_s": ordered[-1],
+                "operations": self.requests,
+                "operations_per_s": self.requests / lasted_s,
+                "latency_mean_s": sum(ordered) / len(ordered),
+                "latency_max_s": ordered[-1],
                 **latency,
             },
-        }  # fmt: skip
+        }
         if size is not None:
             found["metrics"]["kept_bytes"] = 0  # not claimed of a drive of this machine
         if operation == "write":
@@ -374,9 +385,11 @@ class Server:
         self.endpoint = f"http://127.0.0.1:{port}"
         self._process = subprocess.Popen(
             [program, "-H", "127.0.0.1", "-p", str(port)],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
             preexec_fn=lambda: LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL),
-        )  # fmt: skip
+        )
         try:
             self._wait(program, port)
         except BaseException:

@@ -163,11 +163,17 @@ def latencies(prefix, seconds):
 
 def phase(name, operation, spatiality, start_s, end_s, moved, metrics, **more):
     return {
-        "name": name, "operation": operation, "spatiality": spatiality, "request_size_bytes": None,
-        "bytes_moved": moved, "start_monotonic_s": start_s, "end_monotonic_s": end_s,
+        "name": name,
+        "operation": operation,
+        "spatiality": spatiality,
+        "request_size_bytes": None,
+        "bytes_moved": moved,
+        "start_monotonic_s": start_s,
+        "end_monotonic_s": end_s,
         "bandwidth_bytes_per_s": moved / (end_s - start_s) if moved else None,
-        "metrics": metrics, **more,
-    }  # fmt: skip
+        "metrics": metrics,
+        **more,
+    }
 
 
 def run(database, journal, synchronous, most, rows, runtime_s, seed):
@@ -184,19 +190,28 @@ def run(database, journal, synchronous, most, rows, runtime_s, seed):
     fetched, dirtied = read_after - read_before, dirtied_after - dirtied_before
     done = len(commits)
     written = phase(
-        "write", "mixed", "mixed", start_s, end_s, fetched + dirtied,
+        "write",
+        "mixed",
+        "mixed",
+        start_s,
+        end_s,
+        fetched + dirtied,
         {
             # Not as `bytes_written`, which the drive's counters must reach: of file systems of
             # small blocks less than a page is written of what they make dirty for themselves.
-            "fetched_bytes": fetched, "dirtied_bytes": dirtied,
-            "operations": done, "operations_per_s": done / (end_s - start_s),
+            "fetched_bytes": fetched,
+            "dirtied_bytes": dirtied,
+            "operations": done,
+            "operations_per_s": done / (end_s - start_s),
             "returned_operations_per_s": done / (returned_s - start_s),
-            **latencies("", commits), **latencies("transaction_", wholes),
+            **latencies("", commits),
+            **latencies("transaction_", wholes),
         },
-        includes_flush=True, durable_monotonic_s=end_s,
+        includes_flush=True,
+        durable_monotonic_s=end_s,
         durable_source="the close of the database and an fsync of it and its directory",
         invalid=[] if dirtied > 0 else ["the kernel counted no byte to be written to storage"],
-    )  # fmt: skip
+    )
 
     drop(database)
     db = sqlite3.connect(database, isolation_level=None)
@@ -206,13 +221,19 @@ def run(database, journal, synchronous, most, rows, runtime_s, seed):
     fetched = account()[0] - read_after
     db.close()
     looked_up = phase(
-        "read", "read", "random", start_s, end_s, fetched,
+        "read",
+        "read",
+        "random",
+        start_s,
+        end_s,
+        fetched,
         {
-            "operations": len(taken), "operations_per_s": len(taken) / (end_s - start_s),
+            "operations": len(taken),
+            "operations_per_s": len(taken) / (end_s - start_s),
             **latencies("", taken),
         },
         invalid=[] if fetched else ["nothing was fetched from storage: the rows came from a cache"],
-    )  # fmt: skip
+    )
     notes = [
         version(),
         f"journal={journal} synchronous={synchronous}: {PROMISES[journal, synchronous]}",
@@ -231,9 +252,14 @@ def main(words):
             fill(database, rows)
             return
         result = run(
-            database, factors["journal"], factors["synchronous"], int(factors["transactions"]),
-            rows, int(factors["runtime_s"]), int(factors["seed"]),
-        )  # fmt: skip
+            database,
+            factors["journal"],
+            factors["synchronous"],
+            int(factors["transactions"]),
+            rows,
+            int(factors["runtime_s"]),
+            int(factors["seed"]),
+        )
     except (OSError, sqlite3.Error) as error:
         sys.exit(f"eeio-sqlite: {database}: {error}")
     for each in result["phases"]:

@@ -73,23 +73,44 @@ class Model:
 
 MODELS = (
     Model(
-        re.compile(r"YOKOGAWA,WT3[13]\d", re.I), ":NUM:NORM:VAL?", (":VOLT:RANG?", ":CURR:RANG?"),
-        0.25, 0.001, 0.0005,
+        re.compile(r"YOKOGAWA,WT3[13]\d", re.I),
+        ":NUM:NORM:VAL?",
+        (":VOLT:RANG?", ":CURR:RANG?"),
+        0.25,
+        0.001,
+        0.0005,
         (":NUM:FORM ASC", ":NUM:NORM:NUM 2", ":NUM:NORM:ITEM1 P,{}", ":NUM:NORM:ITEM2 WH,{}"),
     ),
     Model(
-        re.compile(r"ZES.*,\s*LMG6", re.I), "p{}?", ("urng{}?", "irng{}?"), 0.5, 0.0007, 0.002,
-        ("*zlang short",), False,
+        re.compile(r"ZES.*,\s*LMG6", re.I),
+        "p{}?",
+        ("urng{}?", "irng{}?"),
+        0.5,
+        0.0007,
+        0.002,
+        ("*zlang short",),
+        False,
     ),
     Model(
-        re.compile(r"ZES.*,\s*LMG", re.I), "p?", ("urng?", "irng?"), 0.5, 0.0007, 0.002,
-        ("syst:lang short",), False,
+        re.compile(r"ZES.*,\s*LMG", re.I),
+        "p?",
+        ("urng?", "irng?"),
+        0.5,
+        0.0007,
+        0.002,
+        ("syst:lang short",),
+        False,
     ),
     Model(
-        re.compile(r"HIOKI,\s*PW333[5-7]", re.I), ":MEAS? P{},WP{}",
-        (":VOLT{}:RANG?", ":CURR{}:RANG?"), 0.2, 0.001, 0.0005, (":HEAD OFF",),
+        re.compile(r"HIOKI,\s*PW333[5-7]", re.I),
+        ":MEAS? P{},WP{}",
+        (":VOLT{}:RANG?", ":CURR{}:RANG?"),
+        0.2,
+        0.001,
+        0.0005,
+        (":HEAD OFF",),
     ),
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True)

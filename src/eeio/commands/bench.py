@@ -256,11 +256,18 @@ def bench(request: BenchRequest) -> int:
         if output is not None:
             paths.check_output_folder(Path(output).parent)
     how = How(
-        request.repetitions, request.prepare, request.conclude, request.cold,
+        request.repetitions,
+        request.prepare,
+        request.conclude,
+        request.cold,
         None if request.stdin is None else str(Path(request.stdin).absolute()),
-        request.ignore_failure, request.timeout, request.settle, _IDLE_S,
-        request.precision, least=request.min_runs,
-    )  # fmt: skip
+        request.ignore_failure,
+        request.timeout,
+        request.settle,
+        _IDLE_S,
+        request.precision,
+        least=request.min_runs,
+    )
     how.check()
     wanted = _requested(request)
     directory = str(Path(request.directory).absolute())
@@ -268,14 +275,20 @@ def bench(request: BenchRequest) -> int:
         raise RejectedError(f"{directory}: no such directory")
     directory = str(safety.checked_folder(Path(directory)))
     named = Options(
-        preset=plans.PRESET, device=request.device, seed=request.seed,
-        suite=plans.SUITE, directory=directory, meters=request.meter,
-        repetitions=request.repetitions, settle_s=request.settle,
-        rate_hz=SAMPLE_RATE_HZ, counter_rate_hz=COUNTER_RATE_HZ,
+        preset=plans.PRESET,
+        device=request.device,
+        seed=request.seed,
+        suite=plans.SUITE,
+        directory=directory,
+        meters=request.meter,
+        repetitions=request.repetitions,
+        settle_s=request.settle,
+        rate_hz=SAMPLE_RATE_HZ,
+        counter_rate_hz=COUNTER_RATE_HZ,
         share_machine=request.share_machine,
         # A command may use no drive: its row then has missing values.
         allow_memory_filesystem=True,
-    )  # fmt: skip
+    )
     options = safety.with_nodes(named)
     store = _store(request.name)
     restore_orphans()

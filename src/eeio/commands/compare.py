@@ -210,9 +210,11 @@ def compare_sessions(request: CompareRequest, rule: "Rule") -> int:
     from eeio.report.documents import sessions as report
 
     for name, given in (
-        ("--by", request.by), ("--where", request.where), ("--normality", request.normality),
+        ("--by", request.by),
+        ("--where", request.where),
+        ("--normality", request.normality),
         ("--max-p99", request.max_p99 is not None),
-    ):  # fmt: skip
+    ):
         if given:
             raise RejectedError(f"{name}: not with --sessions")
     names = [list(filter(None, group.split(","))) for group in request.campaigns]
@@ -275,10 +277,11 @@ def _gates(
         after = Side(*side)
         # An experiment that is too slow now has no result that may count: it is not tested.
         fast = [
-            cell if (why := why_too_slow(cell, request.max_p99)) is None
+            cell
+            if (why := why_too_slow(cell, request.max_p99)) is None
             else replace(cell, figures=dict.fromkeys(cell.measured, Missing(why)))
             for cell in after.cells
-        ]  # fmt: skip
+        ]
         try:
             found.append(
                 gate(

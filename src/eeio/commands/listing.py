@@ -73,11 +73,13 @@ def _show_pilots(as_json: bool) -> int:
         task = one.asked
         drives = ", ".join(f"{name} {drive}" for name, drive in sorted(one.disks.items()))
         validity = f"not valid here: {'; '.join(why)}" if why else "valid on that drive"
-        print(shown(
-            f"  {task.experiment.id}  {task.profile}  {task.factor} {task.before} -> "
-            f"{one.found}  {one.machine.hostname}, {drives or 'no drive'}, {one.made_utc[:10]}: "
-            f"{one.words}; {validity}"
-        ))  # fmt: skip
+        print(
+            shown(
+                f"  {task.experiment.id}  {task.profile}  {task.factor} {task.before} -> "
+                f"{one.found}  {one.machine.hostname}, {drives or 'no drive'}, "
+                f"{one.made_utc[:10]}: {one.words}; {validity}"
+            )
+        )
     for line in damaged:
         print(f"  {shown(line)}")
     return EXIT_DONE

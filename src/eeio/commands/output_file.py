@@ -21,8 +21,12 @@ from eeio.report.document import RENDERERS, Document, render_terminal
 from eeio.units import terminal
 
 _FORMATS = {
-    ".html": "html", ".json": "json", ".csv": "csv", ".md": "markdown", ".tex": "latex",
-}  # fmt: skip
+    ".html": "html",
+    ".json": "json",
+    ".csv": "csv",
+    ".md": "markdown",
+    ".tex": "latex",
+}
 
 _STREAMS = (Path("/dev"), Path("/dev/fd"), Path("/proc/self/fd"))
 """Folders of names such as /dev/stdout. What they name is never replaced."""

@@ -127,9 +127,11 @@ def _say(campaign: Campaign, now: "Answers", targets: Mapping[str, int], most: i
         if id in done:
             done[id] += 1
             run_s[id] = (
-                (run.prepare_s or 0.0) + (run.settled_after_s or 0.0) + run.duration_s
+                (run.prepare_s or 0.0)
+                + (run.settled_after_s or 0.0)
+                + run.duration_s
                 + (run.sync_s or 0.0)
-            )  # fmt: skip
+            )
     for planned in campaign.design.experiments:
         id = planned.experiment.id
         if id in targets:

@@ -41,8 +41,11 @@ class SetupRequest:
 
 
 def setup(request: SetupRequest) -> int:
-    flags = [f"--{name}" for name in ("applications", "ai", "no-packages")
-             if vars(request)[name.replace("-", "_")]]  # fmt: skip
+    flags = [
+        f"--{name}"
+        for name in ("applications", "ai", "no-packages")
+        if vars(request)[name.replace("-", "_")]
+    ]
     if not request.yes:
         _steps("plan", flags)
         if request.dry_run:

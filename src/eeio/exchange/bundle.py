@@ -123,8 +123,10 @@ eeio report {names} --format csv -o {REMADE}/tables/report.csv \\
 {commands}"""
 
 
-_PAGES = {"compare": "page: what changed between the campaigns",
-          "cost": "page: J, money and carbon of a TB on each"}  # fmt: skip
+_PAGES = {
+    "compare": "page: what changed between the campaigns",
+    "cost": "page: J, money and carbon of a TB on each",
+}
 
 
 def readme(

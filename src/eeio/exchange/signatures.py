@@ -28,8 +28,9 @@ def sign(file: Path, key: Path) -> None:
     try:
         done = subprocess.run(
             ["ssh-keygen", "-q", "-Y", "sign", "-f", str(key), "-n", NAMESPACE, str(file)],
-            stdout=subprocess.DEVNULL, check=False,
-        )  # fmt: skip
+            stdout=subprocess.DEVNULL,
+            check=False,
+        )
     except FileNotFoundError as error:
         raise EeioError(f"{file}: not signed: {_MISSING}") from error
     if done.returncode != 0:
@@ -71,9 +72,14 @@ def signer_of(file: Path, signers: Path | None) -> tuple[str | None, str | None]
 def _run(file: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
     with file.open("rb") as signed:
         return subprocess.run(
-            ["ssh-keygen", "-Y", *arguments], stdin=signed, capture_output=True, text=True,
-            errors="replace", timeout=_TIMEOUT_S, check=False,
-        )  # fmt: skip
+            ["ssh-keygen", "-Y", *arguments],
+            stdin=signed,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_TIMEOUT_S,
+            check=False,
+        )
 
 
 def _why(done: "subprocess.CompletedProcess[str]") -> str:

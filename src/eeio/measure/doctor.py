@@ -139,12 +139,15 @@ def _tools() -> list[Finding]:
             continue
         found.append(
             Finding(
-                "tool", profile.tool, False,
+                "tool",
+                profile.tool,
+                False,
                 f"the program is here ({program}), its profile is not installed yet",
                 "none: the first run that needs it installs it",
-                f"eeio profile install {name}", program,
+                f"eeio profile install {name}",
+                program,
             )
-        )  # fmt: skip
+        )
     return found
 
 
@@ -174,8 +177,11 @@ def _bandwidth(findings: Sequence[Finding]) -> str:
     tools = [f for f in findings if f.kind == "tool"]
     if not tools:
         return "bandwidth: unknown (the installed tools are not known)"
-    usable = [f.name + ("" if f.found else " (to be installed)") for f in tools
-              if f.found or f.program is not None]  # fmt: skip
+    usable = [
+        f.name + ("" if f.found else " (to be installed)")
+        for f in tools
+        if f.found or f.program is not None
+    ]
     if not usable:
         return f"bandwidth: no: no tool is installed; {_SETUP} installs them"
     return f"bandwidth: yes, by {', '.join(usable)}"
@@ -231,20 +237,30 @@ def _privileges(root: Path) -> list[Finding]:
     loop = is_root and (root / "dev/loop-control").exists()
     return [
         Finding(
-            "privilege", "root", is_root, f"user id {user}",
-            "raw devices, new file systems, the drive's write cache, most RAPL counters", "sudo",
+            "privilege",
+            "root",
+            is_root,
+            f"user id {user}",
+            "raw devices, new file systems, the drive's write cache, most RAPL counters",
+            "sudo",
         ),
         Finding(
-            "privilege", "drop caches", drop,
+            "privilege",
+            "drop caches",
+            drop,
             why_not or f"{drop_file} is {'writable' if drop else 'not writable'}",
             "only pages of the test files can be dropped, not those of metadata",
             "run as root, or mount the file writable into the container",
         ),
         Finding(
-            "privilege", "loop devices", loop, "/dev/loop-control",
-            "--filesystem without a device to erase", "run as root; `modprobe loop`",
+            "privilege",
+            "loop devices",
+            loop,
+            "/dev/loop-control",
+            "--filesystem without a device to erase",
+            "run as root; `modprobe loop`",
         ),
-    ]  # fmt: skip
+    ]
 
 
 def _devices(root: Path) -> list[Finding]:
@@ -264,11 +280,14 @@ def _devices(root: Path) -> list[Finding]:
         readable = os.access(root / str(device.node).lstrip("/"), os.R_OK)
         found.append(
             Finding(
-                "device", str(device.node), readable,
+                "device",
+                str(device.node),
+                readable,
                 f"{size / 1e9:.1f} GB, {name}, write cache {cache}",
-                "the device level on it", "run as root or join group disk",
+                "the device level on it",
+                "run as root or join group disk",
             )
-        )  # fmt: skip
+        )
     return found
 
 
@@ -286,10 +305,14 @@ def _filesystems(root: Path) -> list[Finding]:
         detail += ", kernel support loaded" if loaded else ", kernel module loaded on first mount"
         found.append(
             Finding(
-                "file system", name, there, detail, f"--filesystem {name}",
+                "file system",
+                name,
+                there,
+                detail,
+                f"--filesystem {name}",
                 f"apt-get install {package}",
             )
-        )  # fmt: skip
+        )
     missing = [name for name in nfs.PROGRAMS if which(name, root) is None]
     served_by = [
         label
@@ -303,10 +326,14 @@ def _filesystems(root: Path) -> list[Finding]:
     )
     found.append(
         Finding(
-            "file system", "nfs", not missing and bool(served_by), detail,
-            "--filesystem nfs@1gbit+0.5ms", "apt-get install nfs-common nfs-kernel-server",
+            "file system",
+            "nfs",
+            not missing and bool(served_by),
+            detail,
+            "--filesystem nfs@1gbit+0.5ms",
+            "apt-get install nfs-common nfs-kernel-server",
         )
-    )  # fmt: skip
+    )
     return found
 
 
@@ -317,24 +344,32 @@ def _programs(root: Path) -> list[Finding]:
         "losetup": ("file systems on loop images", "apt-get install mount"),
     }
     return [
-        Finding("program", name, (path := which(name, root)) is not None, path or "not on PATH",
-                cost, remedy)
+        Finding(
+            "program",
+            name,
+            (path := which(name, root)) is not None,
+            path or "not on PATH",
+            cost,
+            remedy,
+        )
         for name, (cost, remedy) in wanted.items()
-    ]  # fmt: skip
+    ]
 
 
 def _names() -> list[Finding]:
     unresolved = hostnames.unresolved()
     return [
         Finding(
-            "name", name, name not in unresolved,
+            "name",
+            name,
+            name not in unresolved,
             unresolved[name].reason if name in unresolved else "known",
             "Open MPI waits for name servers at each start: of your programs (the profiles "
             "prevent it), and of all programs with a hostfile",
             unresolved[name].remedy if name in unresolved else None,
         )
         for name in hostnames.own()
-    ]  # fmt: skip
+    ]
 
 
 def _libraries() -> list[Finding]:
@@ -346,8 +381,12 @@ def _libraries() -> list[Finding]:
     }
     return [
         Finding(
-            "library", name, there := importlib.util.find_spec(name) is not None,
-            "importable" if there else "not importable", cost, _SETUP,
+            "library",
+            name,
+            there := importlib.util.find_spec(name) is not None,
+            "importable" if there else "not importable",
+            cost,
+            _SETUP,
         )
         for name, cost in wanted.items()
-    ]  # fmt: skip
+    ]

@@ -145,8 +145,11 @@ def _filesystem_features(mount: Mount, missing: dict[str, str]) -> str | None:
         return " ".join(text.split())
     wanted = ("features", "block size", "inode size", "csum_type", "sectorsize", "nodesize")
     lines = (" ".join(line.split()) for line in text.splitlines())
-    return "; ".join(line for line in lines if line.lower().startswith(wanted) or
-                     line.startswith("Filesystem features"))  # fmt: skip
+    return "; ".join(
+        line
+        for line in lines
+        if line.lower().startswith(wanted) or line.startswith("Filesystem features")
+    )
 
 
 def _distribution() -> str | None:

@@ -184,9 +184,14 @@ def _slurm(command: list[str]) -> str:
     fails."""
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, errors="replace", timeout=_TIMEOUT_S,
-            check=False, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
+            command,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_TIMEOUT_S,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
     except FileNotFoundError:
         raise RejectedError(
             f"{command[0]} is missing: run this on a login node of a Slurm cluster"

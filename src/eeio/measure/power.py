@@ -29,10 +29,19 @@ def _recorded(reading: EnergyReading) -> EnergyReading:
         return reading
     except LimitError as error:
         return EnergyReading(
-            reading.domain, reading.meter, reading.kind, power_w=None, energy_j=None,
-            uncertainty_j=None, coverage=0.0, largest_gap_s=None, samples=0, lost=0, valid=False,
+            reading.domain,
+            reading.meter,
+            reading.kind,
+            power_w=None,
+            energy_j=None,
+            uncertainty_j=None,
+            coverage=0.0,
+            largest_gap_s=None,
+            samples=0,
+            lost=0,
+            valid=False,
             reasons=(str(error),),
-        )  # fmt: skip
+        )
 
 
 def idle_medians(

@@ -30,9 +30,14 @@ def step_energy(environment: Mapping[str, str]) -> StepEnergy | str | None:
     command = ["sacct", "--noheader", "--parsable2", f"--jobs={job}"]
     try:
         done = subprocess.run(
-            [*command, "--format=JobID,ConsumedEnergyRaw,ElapsedRaw"], capture_output=True,
-            text=True, check=False, timeout=_WAIT_S, stdin=subprocess.DEVNULL, errors="replace",
-        )  # fmt: skip
+            [*command, "--format=JobID,ConsumedEnergyRaw,ElapsedRaw"],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_WAIT_S,
+            stdin=subprocess.DEVNULL,
+            errors="replace",
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"sacct: {error}"
     if done.returncode != 0:

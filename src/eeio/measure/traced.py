@@ -31,9 +31,12 @@ def of_stored(paths: Sequence[Path], names: Sequence[str], gap_s: float) -> Trac
     begin_s = min((event.start_s for event in events), default=0.0)
     window = (begin_s, max((event.end_s for event in events), default=0.0))
     return Traced(
-        events, phases, "a stored trace has no power", unobserved=_of_files(unobserved, names),
+        events,
+        phases,
+        "a stored trace has no power",
+        unobserved=_of_files(unobserved, names),
         rows=account.rows_of(phases, mine, window, lambda *_: ()),
-    )  # fmt: skip
+    )
 
 
 def of_program(
@@ -77,9 +80,15 @@ def of_program(
         rows = account.rows_of(phases, mine, window, measure, program.writeback)
         energy = {n: measure(phase.start_s, phase.end_s) for n, phase in enumerate(phases)}
     traced = Traced(
-        events, phases, source.reason, energy, exit_code, tracers.OVERHEAD[tracer],
-        _of_files(unobserved, names), rows,
-    )  # fmt: skip
+        events,
+        phases,
+        source.reason,
+        energy,
+        exit_code,
+        tracers.OVERHEAD[tracer],
+        _of_files(unobserved, names),
+        rows,
+    )
     return traced, samples if source.meters else None
 
 

@@ -101,11 +101,25 @@ def _under_strace(
     program.start()
     exit_code = _wait(
         subprocess.Popen(
-            ["strace", "-ff", "-ttt", "-T", "-y", "-s0", "-e", "signal=none", "-e",
-             f"trace={strace.CALLS}", "-o", str(folder / "strace"), *command],
-            start_new_session=True, stdout=out,  # type: ignore[call-overload]
+            [
+                "strace",
+                "-ff",
+                "-ttt",
+                "-T",
+                "-y",
+                "-s0",
+                "-e",
+                "signal=none",
+                "-e",
+                f"trace={strace.CALLS}",
+                "-o",
+                str(folder / "strace"),
+                *command,
+            ],
+            start_new_session=True,
+            stdout=out,  # type: ignore[call-overload]
         )
-    )  # fmt: skip
+    )
     drift_s = time.time() - time.monotonic() - ahead_s
     program.end()
     events = [
@@ -161,8 +175,10 @@ def _under_bpftrace(
     try:
         process = subprocess.Popen(
             [sys.executable, "-I", "-S", "-c", GATE, str(gate), *command],
-            start_new_session=True, pass_fds=(gate,), stdout=out,  # type: ignore[call-overload]
-        )  # fmt: skip
+            start_new_session=True,
+            pass_fds=(gate,),
+            stdout=out,  # type: ignore[call-overload]
+        )
         with _Bpftrace(process.pid, path) as tracer:
             program.start()
             os.write(opened, b".")
@@ -211,11 +227,24 @@ class _Bpftrace:
         self.ahead_s = 0.0
         self._messages = tempfile.TemporaryFile(dir=temporary_folder())  # noqa: SIM115 # lives as long as bpftrace
         self._process = subprocess.Popen(
-            ["bpftrace", "-q", "-k", "-o", str(path), "-c", shutil.which("cat") or "/bin/cat", "-e",
-             bpftrace.program(), str(pid)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._messages,
-            start_new_session=True, env={**bpftrace.BUFFER, **os.environ, **bpftrace.ENVIRONMENT},
-        )  # fmt: skip
+            [
+                "bpftrace",
+                "-q",
+                "-k",
+                "-o",
+                str(path),
+                "-c",
+                shutil.which("cat") or "/bin/cat",
+                "-e",
+                bpftrace.program(),
+                str(pid),
+            ],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._messages,
+            start_new_session=True,
+            env={**bpftrace.BUFFER, **os.environ, **bpftrace.ENVIRONMENT},
+        )
 
     def __enter__(self) -> "_Bpftrace":
         try:

@@ -82,9 +82,11 @@ class QuantityEntry:
 
     def to_json(self) -> dict[str, Any]:
         body: dict[str, Any] = {
-            "meter": self.meter, "domain": self.domain, "kind": self.kind,
+            "meter": self.meter,
+            "domain": self.domain,
+            "kind": self.kind,
             "quantity": self.quantity,
-        }  # fmt: skip
+        }
         body |= {} if self.phase is None else {"phase": self.phase}
         return body | ({"trials": [t.to_json() for t in self.trials]} if self.trials else {})
 

@@ -54,10 +54,16 @@ class PowerEntry:
     def to_json(self) -> dict[str, Any]:
         """As PTS's module reads it."""
         return {
-            "base": self.base, "title": self.title, "description": self.description,
-            "arguments": self.arguments, "scale": self.scale, "proportion": self.proportion,
-            "values": self.texts, "value": self.mean, "json": self.json,
-        }  # fmt: skip
+            "base": self.base,
+            "title": self.title,
+            "description": self.description,
+            "arguments": self.arguments,
+            "scale": self.scale,
+            "proportion": self.proportion,
+            "values": self.texts,
+            "value": self.mean,
+            "json": self.json,
+        }
 
 
 @dataclass(frozen=True)
@@ -73,9 +79,14 @@ class Base:
 def idle(reading: EnergyReading, baseline: Mapping[str, Any]) -> PowerEntry:
     """Of a valid reading of the idle baseline."""
     return PowerEntry(
-        None, _title("eeio: idle baseline", reading.kind), _label("Idle Power", reading.key), "W",
-        (reading.power_w or 0.0,), {"idle": baseline}, arguments="idle",
-    )  # fmt: skip
+        None,
+        _title("eeio: idle baseline", reading.kind),
+        _label("Idle Power", reading.key),
+        "W",
+        (reading.power_w or 0.0,),
+        {"idle": baseline},
+        arguments="idle",
+    )
 
 
 def power_and_energy(
@@ -88,17 +99,26 @@ def power_and_energy(
     """Of valid readings by one source; `of_energy` is added to the data next to the energy."""
     figures = (
         ("Power", "W", [reading.power_w or 0.0 for reading in readings], _own("power_w", source)),
-        ("Energy", "J", [reading.energy_j or 0.0 for reading in readings],
-         {**_own("energy_j", source), **of_energy}),
-    )  # fmt: skip
+        (
+            "Energy",
+            "J",
+            [reading.energy_j or 0.0 for reading in readings],
+            {**_own("energy_j", source), **of_energy},
+        ),
+    )
     return [
         PowerEntry(
-            base.hash, _title(base.title, source[2]),
-            f"{base.description} - {_label(quantity, source)}", scale, values, own,
-            base.arguments, times,
+            base.hash,
+            _title(base.title, source[2]),
+            f"{base.description} - {_label(quantity, source)}",
+            scale,
+            values,
+            own,
+            base.arguments,
+            times,
         )
         for quantity, scale, values, own in figures
-    ]  # fmt: skip
+    ]
 
 
 def efficiency(
@@ -112,9 +132,15 @@ def efficiency(
     without = any(reading.leaves_drives_out for reading in readings)
     label = _label("Mean Energy Efficiency", source) + (", without drives" if without else "")
     return PowerEntry(
-        base.hash, _title(base.title, source[2]), f"{base.description} - {label}", "MB/J",
-        mb_per_j, _own("efficiency_mb_per_j", source), base.arguments, times,
-    )  # fmt: skip
+        base.hash,
+        _title(base.title, source[2]),
+        f"{base.description} - {label}",
+        "MB/J",
+        mb_per_j,
+        _own("efficiency_mb_per_j", source),
+        base.arguments,
+        times,
+    )
 
 
 def _own(quantity: str, source: Key) -> dict[str, Any]:

@@ -289,9 +289,7 @@ def _upstream(result: Result) -> tuple[str, dict[str, str]] | None:
     else:
         return None
     known = {key: value for key, value in factors.items() if value}
-    return name, {
-        "level": "filesystem", "operation": operation, "spatiality": spatiality, **known
-    }  # fmt: skip
+    return name, {"level": "filesystem", "operation": operation, "spatiality": spatiality, **known}
 
 
 def _size(text: str) -> str:
@@ -303,18 +301,26 @@ def _size(text: str) -> str:
 def machine_of(system: System) -> Machine:
     """PTS's description of a machine; the rest is reported as missing."""
     reported = dict(
-        part.split(": ", 1) for part in f"{system.hardware}, {system.software}".split(", ")
+        part.split(": ", 1)
+        for part in f"{system.hardware}, {system.software}".split(", ")
         if ": " in part
-    )  # fmt: skip
+    )
     cores = re.search(
         r"\((?:\d{1,6} Cores? / )?(\d{1,6}) (?:Cores?|Threads?)\)", reported.get("Processor", "")
     )
     architecture = re.search(r"\(([^)]+)\)", reported.get("Kernel", ""))
     memory = re.search(r"(\d{1,6})\s?([MGT])B", reported.get("Memory", ""))
     missing = "a PTS result file does not hold it"
-    unknown = ("frequency_min_hz", "frequency_max_hz", "device", "device_firmware",
-               "device_size_bytes", "device_rotational", "device_write_cache",
-               "mkfs_options")  # fmt: skip
+    unknown = (
+        "frequency_min_hz",
+        "frequency_max_hz",
+        "device",
+        "device_firmware",
+        "device_size_bytes",
+        "device_rotational",
+        "device_write_cache",
+        "mkfs_options",
+    )
     reasons = dict.fromkeys(unknown, missing)
     if cores is None:
         reasons["logical_cpus"] = missing
@@ -541,9 +547,14 @@ def store(
 
 
 def _store(
-    store: Store, name: str, file: ResultFile, system: System, tests: list[PtsExperiment],
-    preset: str | None, source: str,
-) -> int:  # fmt: skip
+    store: Store,
+    name: str,
+    file: ResultFile,
+    system: System,
+    tests: list[PtsExperiment],
+    preset: str | None,
+    source: str,
+) -> int:
     pairs = [(place, trial) for place, test in enumerate(tests) for trial in range(test.trials)]
     runs = [run_of(tests[place], trial, system) for place, trial in pairs]
     # The order is known if our module stored it; else the file's order is used.

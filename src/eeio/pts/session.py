@@ -165,13 +165,18 @@ class Entries:
         for doubt in _doubts(valid.values()):
             self.annotations.append((first["hash"], f"doubtful: {doubt}"))
         base = Base(
-            first["hash"], first["title"], self.experiment["description"],
+            first["hash"],
+            first["title"],
+            self.experiment["description"],
             self.experiment["arguments"],
-        )  # fmt: skip
+        )
         self.entries += power_entries.power_and_energy(
-            base, source, list(valid.values()), {"trials": self._trials_with(source)},
+            base,
+            source,
+            list(valid.values()),
+            {"trials": self._trials_with(source)},
             self._times(valid),
-        )  # fmt: skip
+        )
         for result in self.experiment["results"]:
             if result["scale"] == _BANDWIDTH:  # files that are created have no MB/J
                 self._add_efficiency(result, source, valid, len(succeeded))

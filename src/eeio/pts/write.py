@@ -100,9 +100,12 @@ def _experiment(
         times = ":".join(f"{runs[k].duration_s:.3f}" for k in good)
         body = {"test-run-times": times, "eeio": own.to_json()}
         bandwidth = Result(
-            **head, description=described, scale=scale, proportion="HIB",
+            **head,
+            description=described,
+            scale=scale,
+            proportion="HIB",
             entries=(composite.entry_of(identifier, values, body),),
-        )  # fmt: skip
+        )
         results.append(bandwidth)
         several = len(names) > 1
         results += _energies(

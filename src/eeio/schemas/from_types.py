@@ -148,9 +148,11 @@ def _figures(kind: Any, parts: dict[str, _Schema]) -> dict[str, _Schema]:
     for group, members in groups.items():
         title = "".join(word.capitalize() for word in group.removesuffix("_s").split("_"))
         parts[title] = {
-            "type": "object", "properties": members, "required": list(members),
+            "type": "object",
+            "properties": members,
+            "required": list(members),
             "additionalProperties": False,
-        }  # fmt: skip
+        }
         reference: _Schema = {"$ref": f"#/$defs/{title}"}
         properties[group] = reference if group == "marginal" else _union([reference], null=True)
     if properties:
@@ -169,8 +171,9 @@ def _of(hint: Any, parts: dict[str, _Schema]) -> _Schema:
             return {"type": "object", "additionalProperties": {"type": "string"}}
         return {"enum": list(mark)} if base is str else _number(mark, base is int)
     if origin in (Union, types.UnionType):
-        return _union([_of(one, parts) for one in arguments if one is not type(None)],
-                      type(None) in arguments)  # fmt: skip
+        return _union(
+            [_of(one, parts) for one in arguments if one is not type(None)], type(None) in arguments
+        )
     if origin is Literal:
         return {"enum": list(arguments)}
     if isinstance(origin, type):

@@ -17,13 +17,37 @@ _ENTITIES = {"&": "&amp;", "<": "&lt;"}
 # Characters with a meaning in LaTeX, or another glyph in the first fonts (OT1). [ would be an
 # option after a line's end, so it is in a group.
 _LATEX = {
-    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#",
-    "%": r"\%", "_": r"\_", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}",
-    "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\textquotedbl{}",
-    "[": "{[}", "]": "{]}", "*": "{*}", "`": r"\textasciigrave{}", "'": r"\textquotesingle{}",
-    "±": r"$\pm$", "×": r"$\times$", "–": "--", "µ": r"$\mu$", "μ": r"$\mu$",
-    "−": "$-$", "≤": r"$\leq$", "≥": r"$\geq$", "≈": r"$\approx$", "≠": r"$\neq$", "Δ": r"$\Delta$",
-}  # fmt: skip
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "#": r"\#",
+    "%": r"\%",
+    "_": r"\_",
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"\textquotedbl{}",
+    "[": "{[}",
+    "]": "{]}",
+    "*": "{*}",
+    "`": r"\textasciigrave{}",
+    "'": r"\textquotesingle{}",
+    "±": r"$\pm$",
+    "×": r"$\times$",
+    "–": "--",
+    "µ": r"$\mu$",
+    "μ": r"$\mu$",
+    "−": "$-$",
+    "≤": r"$\leq$",
+    "≥": r"$\geq$",
+    "≈": r"$\approx$",
+    "≠": r"$\neq$",
+    "Δ": r"$\Delta$",
+}
 # Letters of Latin alphabets but those that T1 has not, and signs: pdflatex sets them as they are.
 _HYPHENS = re.compile("-(?=-)")
 _LATEX_LETTERS = frozenset(

@@ -51,8 +51,16 @@ def format_size(size_bytes: int) -> str:
     return f"{size_bytes} B"
 
 
-_PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""),
-             (1e-3, "m"), (1e-6, "u"), (1e-9, "n"))  # fmt: skip
+_PREFIXES = (
+    (1e12, "T"),
+    (1e9, "G"),
+    (1e6, "M"),
+    (1e3, "k"),
+    (1.0, ""),
+    (1e-3, "m"),
+    (1e-6, "u"),
+    (1e-9, "n"),
+)
 # For a share, a count, or a time (kiloseconds are not used).
 _ONLY_BELOW = ("s",)
 _PREFIXED = ("B/s", "B", "Hz", "s", "W", "J", "bytes")

@@ -58,9 +58,10 @@ def query(request: QueryRequest) -> int:
         sys.stdout.write(text.getvalue())
     else:
         numeric = frozenset(
-            place for place in range(len(columns))
+            place
+            for place in range(len(columns))
             if any(isinstance(row[place], int | float) for row in rows)
-        )  # fmt: skip
+        )
         cells = tuple(tuple(map(_cell, row)) for row in rows)
         title = f"{len(rows)} row{'s' * (len(rows) != 1)}"
         print(render_table(Table(title, tuple(columns), cells, numeric), None))

@@ -117,11 +117,14 @@ def _power_now(specs: Sequence[str], replay: Replay | None) -> dict[str, list[di
         doubts = [doubt if replay is None else replay.named(doubt) for doubt in now.doubts]
         readings.setdefault(specs_by_name[now.meter], []).append(
             {
-                "domain": now.domain, "power_w": now.power_w, "channels": list(now.channels),
-                **asdict(now.contents), "doubts": doubts,
+                "domain": now.domain,
+                "power_w": now.power_w,
+                "channels": list(now.channels),
+                **asdict(now.contents),
+                "doubts": doubts,
                 "calibration": now.calibration,
             }
-        )  # fmt: skip
+        )
     return readings
 
 
@@ -141,27 +144,32 @@ def _probe(specs: Sequence[str], as_json: bool) -> int:
     if as_json:
         body = [
             {
-                "spec": meter.spec, "name": meter.name, "kind": meter.kind,
-                "period_s": meter.native_period_s, "changes_every_s": changes_s, "reason": reason,
+                "spec": meter.spec,
+                "name": meter.name,
+                "kind": meter.kind,
+                "period_s": meter.native_period_s,
+                "changes_every_s": changes_s,
+                "reason": reason,
                 "verified_on": _verified(meter.spec),
                 "channels": [
                     {
-                        "name": channel.name, "domain": channel.domain,
-                        "quantity": channel.quantity, "value": value,
-                        "added": channel.in_domain_total, "remark": channel.remark,
+                        "name": channel.name,
+                        "domain": channel.domain,
+                        "quantity": channel.quantity,
+                        "value": value,
+                        "added": channel.in_domain_total,
+                        "remark": channel.remark,
                         "doubt": channel.doubt,
                         **asdict(channel.contents),
                         **_delay_json(known),
                     }
-                    for channel, value, known in zip(
-                        meter.channels, values, of_meter, strict=True
-                    )
+                    for channel, value, known in zip(meter.channels, values, of_meter, strict=True)
                 ],
             }
             for (meter, (values, reason)), changes_s, of_meter in zip(
                 probed, every_s, delays, strict=True
             )
-        ]  # fmt: skip
+        ]
         print(json.dumps({"schema_version": _PROBE_SCHEMA, "probed": body}, indent=1))
         return EXIT_DONE
     for (meter, (values, reason)), changes_s, of_meter in zip(probed, every_s, delays, strict=True):

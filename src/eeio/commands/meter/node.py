@@ -100,9 +100,11 @@ def _until_input_ends(request: NodeRequest) -> int:
             samples = Path(folder) / "power.csv.gz"
             recording = record(waiting, meters, samples, rate_hz=request.rate)
             body = {
-                **to_json(recording), "node": socket.gethostname(), **cluster.place(begun, {}),
+                **to_json(recording),
+                "node": socket.gethostname(),
+                **cluster.place(begun, {}),
                 "samples": base64.b64encode(samples.read_bytes()).decode("ascii"),
-            }  # fmt: skip
+            }
     except (OSError, PowerError) as error:
         raise RejectedError(f"{socket.gethostname()}: {error}") from error
     print(json.dumps(body), flush=True)

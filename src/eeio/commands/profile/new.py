@@ -153,12 +153,19 @@ def _workload(request: NewRequest) -> Workload:
     if not 1 <= request.timeout <= 604800:
         raise RejectedError(f"--timeout {request.timeout:g}: from 1 s to a week, 604800")
     return Workload(
-        name=request.name, command=request.program, factors=factors,
-        operation=request.operation, spatiality=request.spatiality, buffer=request.buffer,
-        flush=request.flush, moved=request.bytes, prepare=request.prepare,
+        name=request.name,
+        command=request.program,
+        factors=factors,
+        operation=request.operation,
+        spatiality=request.spatiality,
+        buffer=request.buffer,
+        flush=request.flush,
+        moved=request.bytes,
+        prepare=request.prepare,
         figure=figure,
-        timeout_s=int(request.timeout), footprint=request.footprint,
-    )  # fmt: skip
+        timeout_s=int(request.timeout),
+        footprint=request.footprint,
+    )
 
 
 def _folder(named: str | None) -> Path:

@@ -95,9 +95,14 @@ def trace(request: TraceRequest) -> int:
     else:
         folder = folder or Path(f"trace-{datetime.now(UTC):%Y%m%d-%H%M%S}")
         found, samples = traced.of_program(
-            command, folder, request.tracer, request.meter, names, request.gap,
+            command,
+            folder,
+            request.tracer,
+            request.meter,
+            names,
+            request.gap,
             to_stderr=request.format != "table",
-        )  # fmt: skip
+        )
     answer = document(found, _none_of(found, names))
     body = RENDERERS["json"](answer)
     if folder is not None:

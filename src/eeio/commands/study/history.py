@@ -52,8 +52,10 @@ def _without_demo(campaigns: list[Campaign]) -> list[Campaign]:
     if not any(_has_power(one) for one in campaigns if not one.is_demo):
         return campaigns
     for campaign in demo:
-        print(f"eeio: left out: {campaign.name}: its power is fictitious (meter demo)",
-              file=sys.stderr)  # fmt: skip
+        print(
+            f"eeio: left out: {campaign.name}: its power is fictitious (meter demo)",
+            file=sys.stderr,
+        )
     return [one for one in campaigns if not one.is_demo]
 
 

@@ -125,9 +125,12 @@ def _published(name: str, published: studies.PublishedData, folder: Path | None)
         if folder is None:
             claims = sum(published.counts(()).values())
             return Listed(
-                name, published.paper, claims, None,
+                name,
+                published.paper,
+                claims,
+                None,
                 f"its published data, not given: eeio study replicate --data {name}=DIR",
-            )  # fmt: skip
+            )
         counts = published.counts(_sources(published, folder))
     how = f"its published data: eeio study replicate {name} {folder}"
     return Listed(name, published.paper, sum(counts.values()), counts, how)

@@ -143,9 +143,19 @@ def _read_by(form: Format, text: str, file: FoundFile) -> None:
 
 
 _DAMAGED = (
-    OSError, EeioError, LimitError, csv.Error, ValueError, KeyError, TypeError, IndexError,
-    AttributeError, OverflowError, ZeroDivisionError, RecursionError,
-)  # fmt: skip
+    OSError,
+    EeioError,
+    LimitError,
+    csv.Error,
+    ValueError,
+    KeyError,
+    TypeError,
+    IndexError,
+    AttributeError,
+    OverflowError,
+    ZeroDivisionError,
+    RecursionError,
+)
 """What readers raise for files that are cut off, damaged or of another form."""
 
 

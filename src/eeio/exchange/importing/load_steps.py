@@ -351,9 +351,8 @@ def _powers(series: Series) -> tuple[list[float], list[float]]:
     readings = [(t, v) for t, v in zip(meter.times_s, meter.values[0], strict=True) if v == v]
     if series.form == "counter":
         readings = [
-            (t, max(0.0, now - before) / (t - t0))
-            for (t0, before), (t, now) in pairwise(readings)
-        ]  # fmt: skip
+            (t, max(0.0, now - before) / (t - t0)) for (t0, before), (t, now) in pairwise(readings)
+        ]
     if len(readings) < 3:
         raise PowerError(f"{series.meter}: {len(readings)} readings are too few")
     return [t for t, _ in readings], [v for _, v in readings]

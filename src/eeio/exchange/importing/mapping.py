@@ -147,9 +147,16 @@ def _check(path: Path, campaign: Mapping[str, Any]) -> None:
 
 # Where a campaign names its files; patterns too.
 _FILES = (
-    "table", "outputs", "spans", "file", "csv", "csv_of_run", "idle_csv", "blocks",
+    "table",
+    "outputs",
+    "spans",
+    "file",
+    "csv",
+    "csv_of_run",
+    "idle_csv",
+    "blocks",
     "minus_median_of",
-)  # fmt: skip
+)
 
 
 def _check_file(key: str, name: str) -> None:

@@ -89,9 +89,13 @@ class MappedPower:
         if coverage < q.LEAST_COVERAGE <= reading.coverage:
             reasons = (*reasons, low_coverage(coverage))
         return replace(
-            reading, power_w=power_w, energy_j=power_w * duration_s,
-            uncertainty_j=uncertainty_w * duration_s, coverage=coverage, reasons=reasons,
-        )  # fmt: skip
+            reading,
+            power_w=power_w,
+            energy_j=power_w * duration_s,
+            uncertainty_j=uncertainty_w * duration_s,
+            coverage=coverage,
+            reasons=reasons,
+        )
 
     def idle(self) -> EnergyReading | None:
         """The idle baseline, if the files hold one: a level, without edges."""
@@ -112,10 +116,15 @@ class MappedPower:
         if coverage < q.LEAST_COVERAGE:
             reasons = (*reasons, low_coverage(coverage))
         return replace(
-            self._invalid("", 0), power_w=mean_w, energy_j=energy_j,
-            uncertainty_j=accuracy * energy_j, coverage=coverage, samples=len(watts), valid=True,
+            self._invalid("", 0),
+            power_w=mean_w,
+            energy_j=energy_j,
+            uncertainty_j=accuracy * energy_j,
+            coverage=coverage,
+            samples=len(watts),
+            valid=True,
             reasons=reasons,
-        )  # fmt: skip
+        )
 
     @property
     def _is_mean_of_samples(self) -> bool:
@@ -161,24 +170,35 @@ def _impossible(mean_w: float) -> str | None:
 def _series(body: Mapping[str, Any], form: Form, rows: Sequence[tuple[float, float]]) -> Series:
     """Raises PowerError."""
     return described(
-        body["meter"], body["domain"], body.get("kind", "measured"), form, rows,
-        body.get("accuracy"), body.get("lag_s"), body.get("averages_s"),
-    )  # fmt: skip
+        body["meter"],
+        body["domain"],
+        body.get("kind", "measured"),
+        form,
+        rows,
+        body.get("accuracy"),
+        body.get("lag_s"),
+        body.get("averages_s"),
+    )
 
 
 def _of_one_run(
-    body: Mapping[str, Any], form: Form, times_s: Sequence[float], values: Sequence[float],
+    body: Mapping[str, Any],
+    form: Form,
+    times_s: Sequence[float],
+    values: Sequence[float],
     period_s: float,
-) -> RunPower:  # fmt: skip
+) -> RunPower:
     """All of these samples are the run's, each of the time since the one before. Raises
     PowerError."""
     before_s = times_s[0] - period_s
     rows = [(before_s, math.nan), *zip(times_s, values, strict=True)]
     watts = [value for value in values if value == value]
     return RunPower(
-        _series(body, form, rows), Window(before_s, times_s[-1], 0.0, False), watts,
+        _series(body, form, rows),
+        Window(before_s, times_s[-1], 0.0, False),
+        watts,
         len(values) - len(watts),
-    )  # fmt: skip
+    )
 
 
 def read_power(

@@ -172,9 +172,10 @@ def aligned(log: PowerLog, windows: Sequence[Window], given_s: float | None) -> 
     is_local = log.clock == "local"
     if given_s is None and log.clock == "start":
         return Alignment(
-            None, source="the log's times count from a start that it does not report: give "
+            None,
+            source="the log's times count from a start that it does not report: give "
             "--power-offset, minus the Unix time of that start",
-        )  # fmt: skip
+        )
     if given_s is None and is_local and not log.same_machine:
         return Alignment(None, source=_NO_ZONE)
     if given_s is None and any(window.local != is_local for window in windows):
@@ -195,9 +196,10 @@ def _by_load(log: PowerLog, windows: Sequence[Window]) -> Alignment:
         estimates = _estimates(_steps_of(log), windows, 0.0)
     except PowerError as error:
         return Alignment(
-            None, source="the clocks of the log and the results may differ, and the load steps do "
+            None,
+            source="the clocks of the log and the results may differ, and the load steps do "
             f"not show by how much: {error}; give --power-offset (0 if they are equal)",
-        )  # fmt: skip
+        )
     clock = clock_by_load(estimates)
     own = {(series.meter, series.domain): offset for series, offset in estimates}
     source = f"estimated: {clock.offset_s:+.2f} s ± {clock.uncertainty_s:.2f} s by the load steps"
@@ -244,9 +246,12 @@ def _stretches(log: PowerLog, windows: Sequence[Window], used_s: float) -> list[
 
 
 def _doubt_by_parts(
-    steps: Sequence[LoadSteps], windows: Sequence[Window], used_s: float, unsure_s: float,
+    steps: Sequence[LoadSteps],
+    windows: Sequence[Window],
+    used_s: float,
+    unsure_s: float,
     source: str,
-) -> str | None:  # fmt: skip
+) -> str | None:
     """As `_contradiction`, of parts of the windows: of a clock that drifts far, only these show an
     offset."""
     count = min(MOST_PARTS, len(windows) // LEAST_OF_PART)
@@ -259,9 +264,12 @@ def _doubt_by_parts(
 
 
 def _contradiction(
-    steps: Sequence[LoadSteps], windows: Sequence[Window], used_s: float, unsure_s: float,
+    steps: Sequence[LoadSteps],
+    windows: Sequence[Window],
+    used_s: float,
+    unsure_s: float,
     source: str,
-) -> str | None:  # fmt: skip
+) -> str | None:
     """The doubt about an offset, if the load steps of the windows show another one, or a drift.
     Raises PowerError if they show no offset."""
     clock = clock_by_load(_estimates(steps, windows, used_s))
@@ -362,10 +370,19 @@ def _doubt_by_zones(
 
 def _invalid(series: Series, reason: str) -> EnergyReading:
     return EnergyReading(
-        domain=series.domain, meter=series.meter, kind=series.kind, power_w=None, energy_j=None,
-        uncertainty_j=None, coverage=0.0, largest_gap_s=None, samples=0, lost=0, valid=False,
+        domain=series.domain,
+        meter=series.meter,
+        kind=series.kind,
+        power_w=None,
+        energy_j=None,
+        uncertainty_j=None,
+        coverage=0.0,
+        largest_gap_s=None,
+        samples=0,
+        lost=0,
+        valid=False,
         reasons=(reason,),
-    )  # fmt: skip
+    )
 
 
 def energy_of(
@@ -494,9 +511,13 @@ _MOST_DRIFT_SHARE = 0.25
 
 def _without_energy(reading: EnergyReading, reason: str) -> EnergyReading:
     return replace(
-        reading, power_w=None, energy_j=None, uncertainty_j=None, valid=False,
+        reading,
+        power_w=None,
+        energy_j=None,
+        uncertainty_j=None,
+        valid=False,
         reasons=(*reading.reasons, reason),
-    )  # fmt: skip
+    )
 
 
 # ---- all files ----

@@ -33,9 +33,20 @@ def table(taken: Taken) -> Table | None:
     if not rows:
         return None
     header = (
-        "File", "Tool", "Report", "Group", "Operation", "Pattern", "Request (B)", "Direct",
-        "Depth", "Jobs", "MB/s", "IOPS", "Already in",
-    )  # fmt: skip
+        "File",
+        "Tool",
+        "Report",
+        "Group",
+        "Operation",
+        "Pattern",
+        "Request (B)",
+        "Direct",
+        "Depth",
+        "Jobs",
+        "MB/s",
+        "IOPS",
+        "Already in",
+    )
     note = f"one row per direction of a group of a report; {NONE}: not reported"
     return Table("Results", header, rows, frozenset({2, 6, 8, 9, 10, 11}), note)
 
@@ -47,9 +58,15 @@ def energy_table(taken: Taken) -> Table | None:
     """One line per reading of power; None if there is none."""
     rows = tuple(
         (
-            str(file.path), str(position), phase.group, phase.operation or NONE,
-            f"{mark(reading.kind)}{reading.domain}", reading.meter,
-            _cell(reading.power_w), _cell(reading.energy_j), _cell(reading.uncertainty_j),
+            str(file.path),
+            str(position),
+            phase.group,
+            phase.operation or NONE,
+            f"{mark(reading.kind)}{reading.domain}",
+            reading.meter,
+            _cell(reading.power_w),
+            _cell(reading.energy_j),
+            _cell(reading.uncertainty_j),
             number(100 * reading.coverage),
             ("doubtful: " if reading.doubtful else "") + "; ".join(reading.reasons),
         )
@@ -57,11 +74,20 @@ def energy_table(taken: Taken) -> Table | None:
         for position, report in enumerate(file.reports)
         for phase in (*report.mixed, *report.phases)
         for reading in phase.energy
-    )  # fmt: skip
+    )
     header = (
-        "File", "Report", "Group", "Operation", "Domain", "Meter", "W", "J", "± J", "Coverage (%)",
+        "File",
+        "Report",
+        "Group",
+        "Operation",
+        "Domain",
+        "Meter",
+        "W",
+        "J",
+        "± J",
+        "Coverage (%)",
         "Reasons",
-    )  # fmt: skip
+    )
     return Table("Energy", header, rows, frozenset({1, 6, 7, 8, 9}), _ENERGY) if rows else None
 
 

@@ -48,9 +48,10 @@ def free_name(wanted: str, others: Sequence[str] = ()) -> str:
     taken = [*paths.campaigns(), *others]
     names = (wanted if k == 1 else f"{wanted}-{k}" for k in itertools.count(1))
     return next(
-        name for name in names
+        name
+        for name in names
         if not any(one == name or one.startswith(f"{name}-") for one in taken)
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True)
@@ -88,9 +89,12 @@ class Taken:
 
 
 def take(
-    arguments: Sequence[Path], name: str | None, dry_run: bool,
-    power: Sequence[Path] = (), power_offset_s: float | None = None,
-) -> Taken:  # fmt: skip
+    arguments: Sequence[Path],
+    name: str | None,
+    dry_run: bool,
+    power: Sequence[Path] = (),
+    power_offset_s: float | None = None,
+) -> Taken:
     """Reads the files and stores those that no campaign has. `power` are logs whose clocks are
     ahead by `power_offset_s`, if that is known. Files that a campaign has already are not stored
     again; the energy of the logs is added to that campaign. Raises RejectedError if there is no
@@ -202,9 +206,18 @@ def _equal_reports(file: FoundFile) -> list[int]:
     numbers: dict[tuple[object, ...], list[int]] = {}
     for index, report in enumerate(file.reports):
         settings = tuple(
-            (phase.name, phase.operation, phase.access_pattern, phase.request_bytes, phase.direct,
-             phase.iodepth, phase.jobs, phase.engine, *sorted(phase.options.items()))
+            (
+                phase.name,
+                phase.operation,
+                phase.access_pattern,
+                phase.request_bytes,
+                phase.direct,
+                phase.iodepth,
+                phase.jobs,
+                phase.engine,
+                *sorted(phase.options.items()),
+            )
             for phase in report.phases
-        )  # fmt: skip
+        )
         numbers.setdefault(settings, []).append(index)
     return next((of[:5] for of in numbers.values() if len(of) > 1), [])

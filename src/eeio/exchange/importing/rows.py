@@ -67,10 +67,26 @@ def _rows(files: Sequence[FoundFile]) -> Iterator[_Row]:
 
 
 _SHOWN = (
-    "rw", "readwrite", "bs", "blocksize", "direct", "buffered", "iodepth", "numjobs", "ioengine",
-    "engine", "group_reporting", "name", "description", "api", "clients", "tasks", "nodes",
-    "numtasks", "xfersize",
-)  # fmt: skip
+    "rw",
+    "readwrite",
+    "bs",
+    "blocksize",
+    "direct",
+    "buffered",
+    "iodepth",
+    "numjobs",
+    "ioengine",
+    "engine",
+    "group_reporting",
+    "name",
+    "description",
+    "api",
+    "clients",
+    "tasks",
+    "nodes",
+    "numtasks",
+    "xfersize",
+)
 """Options that a row has as fields, or that name no setting."""
 _LOGS = ("write_", "log_", "output", "eta", "randseed", "status-interval")
 """How options of fio's own output begin."""
@@ -100,8 +116,9 @@ def _varying(rows: Sequence[_Row]) -> dict[str, set[str]]:
 _THING = re.compile(
     r"(?:node|host|login|server|client|disk|drive|volume|worker|machine|instance|cluster|thread|kernel"
     r"|(?<![a-z])(?:vm|pod|osd|ssd|hdd|nvme|lun|vol|board|pi|raid|qd|depth|threads|jobs?|numa|cpu"
-    r"|core|gen|pool|rank|user))[-_ ]?$", re.I,
-)  # fmt: skip
+    r"|core|gen|pool|rank|user))[-_ ]?$",
+    re.I,
+)
 """Behind it, a number is of one of several, and does not count runs."""
 
 
@@ -285,13 +302,30 @@ def _campaign(host: str, rows: Sequence[_Row], files: Sequence[FoundFile], name:
     return Imported(
         name=name,
         title=f"results of {', '.join(sorted({row.file.tool or '' for row in rows}))}",
-        machine=machine, runs=_Runs(rows), idle=(), remarks=tuple(remarks),
-    )  # fmt: skip
+        machine=machine,
+        runs=_Runs(rows),
+        idle=(),
+        remarks=tuple(remarks),
+    )
 
 
 _UNKNOWN = (
-    "cpu_model", "logical_cpus", "governor", "frequency_min_hz", "frequency_max_hz", "memory_bytes",
-    "distribution", "virtualization", "device", "device_model", "device_firmware",
-    "device_size_bytes", "device_rotational", "device_write_cache", "scheduler", "filesystem",
-    "mount_options", "mkfs_options",
-)  # fmt: skip
+    "cpu_model",
+    "logical_cpus",
+    "governor",
+    "frequency_min_hz",
+    "frequency_max_hz",
+    "memory_bytes",
+    "distribution",
+    "virtualization",
+    "device",
+    "device_model",
+    "device_firmware",
+    "device_size_bytes",
+    "device_rotational",
+    "device_write_cache",
+    "scheduler",
+    "filesystem",
+    "mount_options",
+    "mkfs_options",
+)

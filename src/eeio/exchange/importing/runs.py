@@ -452,9 +452,14 @@ def _possible(run: Run, remarks: list[str]) -> Run:
         remarks.append(f"{run.notes[0] if run.notes else run.order_index}: {error}: invalid")
         duration_s = run.duration_s if q.DURATION.contains(run.duration_s) else 0.0
         return replace(
-            run, phases=(), context=(), processor=None, duration_s=duration_s, exit_code=1,
+            run,
+            phases=(),
+            context=(),
+            processor=None,
+            duration_s=duration_s,
+            exit_code=1,
             validity=(*run.validity, str(error)),
-        )  # fmt: skip
+        )
     return run
 
 

@@ -16,15 +16,42 @@ from eeio.units.quantities import TIMESTAMP, shortened
 # The first three letters of a month in English, Portuguese, Spanish, French, German and Italian;
 # French June and July share theirs, and are rejected.
 _MONTHS = (
-    ("jan", "ene", "gen"), ("feb", "fev", "fév"), ("mar", "mär"), ("apr", "abr", "avr"),
-    ("may", "mai", "mag"), ("jun", "giu"), ("jul", "lug"), ("aug", "ago", "aoû"),
-    ("sep", "set"), ("oct", "out", "okt", "ott"), ("nov",), ("dec", "dez", "dic", "déc"),
-)  # fmt: skip
+    ("jan", "ene", "gen"),
+    ("feb", "fev", "fév"),
+    ("mar", "mär"),
+    ("apr", "abr", "avr"),
+    ("may", "mai", "mag"),
+    ("jun", "giu"),
+    ("jul", "lug"),
+    ("aug", "ago", "aoû"),
+    ("sep", "set"),
+    ("oct", "out", "okt", "ott"),
+    ("nov",),
+    ("dec", "dez", "dic", "déc"),
+)
 _OFFSETS_H = {
-    "UTC": 0, "GMT": 0, "WET": 0, "WEST": 1, "CET": 1, "CEST": 2, "EET": 2, "EEST": 3, "BST": 1,
-    "BRT": -3, "BRST": -2, "ART": -3, "EST": -5, "EDT": -4, "CDT": -5, "MST": -7, "MDT": -6,
-    "PST": -8, "PDT": -7, "JST": 9, "KST": 9,
-}  # fmt: skip
+    "UTC": 0,
+    "GMT": 0,
+    "WET": 0,
+    "WEST": 1,
+    "CET": 1,
+    "CEST": 2,
+    "EET": 2,
+    "EEST": 3,
+    "BST": 1,
+    "BRT": -3,
+    "BRST": -2,
+    "ART": -3,
+    "EST": -5,
+    "EDT": -4,
+    "CDT": -5,
+    "MST": -7,
+    "MDT": -6,
+    "PST": -8,
+    "PDT": -7,
+    "JST": 9,
+    "KST": 9,
+}
 _DATE_S = 1.0
 """The resolution of date(1)."""
 _DATE = re.compile(
@@ -53,9 +80,14 @@ def parse_date(text: str) -> float:
     clock = datetime.strptime(match["time"], "%H:%M:%S")
     try:
         moment = datetime(
-            int(match["year"]), month, int(match["day"]), clock.hour, clock.minute, clock.second,
+            int(match["year"]),
+            month,
+            int(match["day"]),
+            clock.hour,
+            clock.minute,
+            clock.second,
             tzinfo=_zone(match["zone"]),
-        )  # fmt: skip
+        )
         return TIMESTAMP.checked(moment.timestamp(), f"the date {text.strip()!r}")
     except OverflowError as error:
         raise ValueError(f"{text.strip()!r} is not a date: {error}") from error

@@ -180,10 +180,11 @@ def _campaign(path: Path, table: str) -> str:
 def _check_content(connection: Any, path: Path, table: str) -> None:
     """Raises RejectedError if the file is of another table or campaign than its name says."""
     columns = {
-        row[0] for row in connection.execute(
+        row[0]
+        for row in connection.execute(
             f"SELECT name FROM parquet_schema({_quoted(path)}) WHERE type IS NOT NULL"
         ).fetchall()
-    }  # fmt: skip
+    }
     if columns != set(TABLES[table]):
         raise RejectedError(f"{path}: these are not the columns of the table {table}")
     (least, most) = connection.execute(

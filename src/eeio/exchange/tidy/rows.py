@@ -183,7 +183,7 @@ def _run(campaign: Campaign, run: Run, run_id: str, source: _Source, set_aside: 
         valid=run.valid and not set_aside,
         reason="; ".join(reasons) or None,
         remarks="; ".join(run.remarks.values()) or None,
-    )  # fmt: skip
+    )
 
 
 def _phase(
@@ -194,64 +194,99 @@ def _phase(
     arguments = dict(run.experiment.arguments)
     reading = main_reading(window) or next(iter(window.cost_energy), None)
     buffer = run.experiment.cache.buffer
-    yield "phases", _row(
-        campaign,
-        phase_id=phase_id,
-        run_id=run_id,
-        group_id=source.group,
-        name=phase.name,
-        operation=phase.operation,
-        access_pattern=phase.spatiality,
-        request_bytes=phase.request_size_bytes,
-        direct=None if buffer is None else buffer == "off",
-        iodepth=_integer(arguments.get("iodepth")),
-        jobs=run.experiment.processes,
-        nodes=_integer(arguments.get("nodes")),
-        api=run.experiment.api,
-        sync=run.experiment.flush,
-        bytes=phase.bytes_moved,
-        start_s=phase.start_s,
-        runtime_s=phase.metrics.get("runtime_s") if window.duration_s is None
-        else window.duration_s,
-        bandwidth_bytes_per_s=window.bandwidth_bytes_per_s,
-        iops=phase.metrics.get("iops", phase.metrics.get("operations_per_s")),
-        durable=window.durable,
-        domain=reading.domain if reading else None,
-        meter=reading.meter if reading else None,
-        energy_kind=reading.kind if reading else None,
-        power_w=reading.power_w if reading else None,
-        energy_j=reading.energy_j if reading else None,
-        uncertainty_j=reading.uncertainty_j if reading else None,
-        j_per_gb=known(replace(observation, reading=reading).j_per_gb),
-        energy_reason=_why_none(window) if reading is None or reading.energy_j is None
-        else reading.why_not_ranked or window.why_no_efficiency,
-        valid=run.valid,
-        error="; ".join((*run.validity, *phase.validity)) or None,
-    )  # fmt: skip
+    yield (
+        "phases",
+        _row(
+            campaign,
+            phase_id=phase_id,
+            run_id=run_id,
+            group_id=source.group,
+            name=phase.name,
+            operation=phase.operation,
+            access_pattern=phase.spatiality,
+            request_bytes=phase.request_size_bytes,
+            direct=None if buffer is None else buffer == "off",
+            iodepth=_integer(arguments.get("iodepth")),
+            jobs=run.experiment.processes,
+            nodes=_integer(arguments.get("nodes")),
+            api=run.experiment.api,
+            sync=run.experiment.flush,
+            bytes=phase.bytes_moved,
+            start_s=phase.start_s,
+            runtime_s=phase.metrics.get("runtime_s")
+            if window.duration_s is None
+            else window.duration_s,
+            bandwidth_bytes_per_s=window.bandwidth_bytes_per_s,
+            iops=phase.metrics.get("iops", phase.metrics.get("operations_per_s")),
+            durable=window.durable,
+            domain=reading.domain if reading else None,
+            meter=reading.meter if reading else None,
+            energy_kind=reading.kind if reading else None,
+            power_w=reading.power_w if reading else None,
+            energy_j=reading.energy_j if reading else None,
+            uncertainty_j=reading.uncertainty_j if reading else None,
+            j_per_gb=known(replace(observation, reading=reading).j_per_gb),
+            energy_reason=_why_none(window)
+            if reading is None or reading.energy_j is None
+            else reading.why_not_ranked or window.why_no_efficiency,
+            valid=run.valid,
+            error="; ".join((*run.validity, *phase.validity)) or None,
+        ),
+    )
     for name, value in phase.metrics.items():
         statistic = re.search(r"_(mean|max|min|p\d+)_s$", name)
         kind = re.search(r"latency_(submission|completion|total)_", name)
-        yield "metrics", _row(
-            campaign, phase_id=phase_id, run_id=run_id, name=name, value=value, unit=_unit(name),
-            statistic=statistic[1] if statistic else None, latency_kind=kind[1] if kind else None,
-        )  # fmt: skip
+        yield (
+            "metrics",
+            _row(
+                campaign,
+                phase_id=phase_id,
+                run_id=run_id,
+                name=name,
+                value=value,
+                unit=_unit(name),
+                statistic=statistic[1] if statistic else None,
+                latency_kind=kind[1] if kind else None,
+            ),
+        )
     for one in window.energy:
         figures = {
-            "energy_j": one.energy_j, "power_w": one.power_w, "uncertainty_j": one.uncertainty_j,
+            "energy_j": one.energy_j,
+            "power_w": one.power_w,
+            "uncertainty_j": one.uncertainty_j,
             "j_per_gb": known(replace(observation, reading=one).j_per_gb),
-        }  # fmt: skip
+        }
         for name, figure in figures.items():
             if figure is not None:
-                yield "metrics", _row(
-                    campaign, phase_id=phase_id, run_id=run_id, name=name, value=figure,
-                    unit={"j_per_gb": "J/GB"}.get(name, name[-1].upper()), domain=one.domain,
-                    meter=one.meter, energy_kind=one.kind,
-                )  # fmt: skip
+                yield (
+                    "metrics",
+                    _row(
+                        campaign,
+                        phase_id=phase_id,
+                        run_id=run_id,
+                        name=name,
+                        value=figure,
+                        unit={"j_per_gb": "J/GB"}.get(name, name[-1].upper()),
+                        domain=one.domain,
+                        meter=one.meter,
+                        energy_kind=one.kind,
+                    ),
+                )
     for name, value, of in _of_registry(observation):
-        yield "metrics", _row(
-            campaign, phase_id=phase_id, run_id=run_id, name=name, value=value, unit=None,
-            domain=of and of.domain, meter=of and of.meter, energy_kind=of and of.kind,
-        )  # fmt: skip
+        yield (
+            "metrics",
+            _row(
+                campaign,
+                phase_id=phase_id,
+                run_id=run_id,
+                name=name,
+                value=value,
+                unit=None,
+                domain=of and of.domain,
+                meter=of and of.meter,
+                energy_kind=of and of.kind,
+            ),
+        )
 
 
 def _of_registry(observation: Observation) -> Iterator[tuple[str, float, EnergyReading | None]]:
@@ -271,8 +306,15 @@ def _why_none(window: Window) -> str:
 
 
 def _unit(name: str) -> str | None:
-    for ending, unit in (("_bytes_per_s", "B/s"), ("_per_s", "1/s"), ("iops", "1/s"), ("_s", "s"),
-                         ("_bytes", "B"), ("_fraction", "1"), ("_hz", "Hz")):  # fmt: skip
+    for ending, unit in (
+        ("_bytes_per_s", "B/s"),
+        ("_per_s", "1/s"),
+        ("iops", "1/s"),
+        ("_s", "s"),
+        ("_bytes", "B"),
+        ("_fraction", "1"),
+        ("_hz", "Hz"),
+    ):
         if name.endswith(ending):
             return unit
     return None
@@ -288,12 +330,19 @@ def _power(campaign: Campaign) -> Iterator[tuple[str, Row]]:
                 before_s: float | None = None
                 for t_s, watts in zip(domain.times_s, domain.watts, strict=True):
                     at = None if offset_s is None else datetime.fromtimestamp(t_s + offset_s, UTC)
-                    yield "power", _row(
-                        campaign, meter=meter.info.name, domain=domain.domain,
-                        energy_kind=meter.info.kind, t_utc=_utc_text(at), t_s=t_s,
-                        watts=None if math.isnan(watts) else watts,
-                        interval_s=None if before_s is None else t_s - before_s,
-                    )  # fmt: skip
+                    yield (
+                        "power",
+                        _row(
+                            campaign,
+                            meter=meter.info.name,
+                            domain=domain.domain,
+                            energy_kind=meter.info.kind,
+                            t_utc=_utc_text(at),
+                            t_s=t_s,
+                            watts=None if math.isnan(watts) else watts,
+                            interval_s=None if before_s is None else t_s - before_s,
+                        ),
+                    )
                     before_s = t_s
 
 

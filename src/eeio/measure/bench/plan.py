@@ -64,10 +64,14 @@ def make(
     rule = None
     if how.precision is not None:
         rule = AdaptiveProtocol(
-            precision=how.precision, most_repetitions=max(30, how.repetitions, how.least or 0),
+            precision=how.precision,
+            most_repetitions=max(30, how.repetitions, how.least or 0),
             most_whole=max(30, how.least or 0),
-            settle_least_s=0.0, settle_most_s=how.settle_s, lengths_s=(), pilot="none",
-        )  # fmt: skip
+            settle_least_s=0.0,
+            settle_most_s=how.settle_s,
+            lengths_s=(),
+            pilot="none",
+        )
         if (why := rule.impossible()) is not None:
             raise RejectedError(why)
     experiments = [
@@ -123,8 +127,14 @@ def _planned(
     described = {k: v for k, v in factors.items() if k not in left_out}
     described |= {"words": command.name or command.text, **command.parameters}
     experiment = Experiment(
-        level="application", tool="command", operation="mixed", spatiality="mixed",
-        request_size_bytes=None, cache=CacheLayers("on"), target="file",
-        arguments=tuple(sorted(described.items())), flush="none",
-    )  # fmt: skip
+        level="application",
+        tool="command",
+        operation="mixed",
+        spatiality="mixed",
+        request_size_bytes=None,
+        cache=CacheLayers("on"),
+        target="file",
+        arguments=tuple(sorted(described.items())),
+        flush="none",
+    )
     return PlannedExperiment(experiment, PROFILE, factors, command.name or command.text)

@@ -82,10 +82,13 @@ def run(command: Command, how: How, directory: str, warmup: int) -> Trial:
 def _once(command: Command, how: How, directory: str) -> Trial:
     with tempfile.TemporaryDirectory(prefix="eeio-bench-", dir=temporary_folder()) as output:
         options = [
-            f"command={command.as_factor}", "count=1", f"directory={directory}",
-            f"output={output}", f"ignore_failure={'on' if how.ignore_failure else 'off'}",
+            f"command={command.as_factor}",
+            "count=1",
+            f"directory={directory}",
+            f"output={output}",
+            f"ignore_failure={'on' if how.ignore_failure else 'off'}",
             *([f"stdin={how.stdin}"] if how.stdin else []),
-        ]  # fmt: skip
+        ]
         drive = backing_device(Path(directory))[0]
         before_bytes = _written_bytes(drive)
         orphans = Orphans(mark())
@@ -140,9 +143,13 @@ def _ended(options: Sequence[str], timeout_s: float) -> tuple[int | None, str, i
     group, with no process left in it."""
     with tempfile.TemporaryFile(dir=temporary_folder()) as errors:
         process = subprocess.Popen(
-            options, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors,
-            start_new_session=True, env={**os.environ, **mark()},
-        )  # fmt: skip
+            options,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=errors,
+            start_new_session=True,
+            env={**os.environ, **mark()},
+        )
         try:
             code: int | None = process.wait(timeout_s)
         except subprocess.TimeoutExpired:

@@ -50,9 +50,14 @@ def calibrate(spec: str, reference_spec: str, directory: Path | None, seed: int 
             print(_of_a_part(fitted, (meter, domain), (reference, wider)))
             continue
         new = steps.calibrated(
-            fitted, powers, (meter, reference), domain,
-            step_s=lengths[1], seed=seed, temperature_c=temperature_c,
-        )  # fmt: skip
+            fitted,
+            powers,
+            (meter, reference),
+            domain,
+            step_s=lengths[1],
+            seed=seed,
+            temperature_c=temperature_c,
+        )
         calibration.store(new)
         print(
             f"{meter.name} {domain}: {new.remark}; limit {new.limit_w:.3g} W and "

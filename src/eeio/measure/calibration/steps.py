@@ -152,10 +152,12 @@ def step_powers(
             found.append((powers[0], powers[1]))
         reasons += [
             f"{r.meter}: "
-            + ("; ".join(r.reasons) or f"readings cover {r.coverage:.0%} of a step, and "
-               f"{LEAST_COVERAGE:.0%} are needed")
+            + (
+                "; ".join(r.reasons)
+                or f"readings cover {r.coverage:.0%} of a step, and {LEAST_COVERAGE:.0%} are needed"
+            )
             for r in bad
-        ]  # fmt: skip
+        ]
     if len(found) < FEWEST_STEPS:
         raise EeioError(
             f"{len(found)} of {len(windows)} steps are usable, and {FEWEST_STEPS} are needed: "

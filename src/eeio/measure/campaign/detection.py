@@ -70,16 +70,24 @@ def _measures(planned: PlannedExperiment) -> object:
     """The measured configuration, with any work."""
     return (
         replace(planned.experiment, arguments=(), target="", flush=None),
-        planned.variant, planned.frequency_hz, planned.smt, planned.turbo,
-    )  # fmt: skip
+        planned.variant,
+        planned.frequency_hz,
+        planned.smt,
+        planned.turbo,
+    )
 
 
 def _what(planned: PlannedExperiment) -> object:
     """The parameters that pilots do not change."""
     return (
-        planned.profile, planned.description, planned.volume, planned.variant,
-        planned.frequency_hz, planned.smt, planned.turbo,
-    )  # fmt: skip
+        planned.profile,
+        planned.description,
+        planned.volume,
+        planned.variant,
+        planned.frequency_hz,
+        planned.smt,
+        planned.turbo,
+    )
 
 
 @dataclass(frozen=True)

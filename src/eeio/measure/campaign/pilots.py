@@ -144,12 +144,15 @@ def sized(
     runtime_s = DURATION.of_text(planned.factors.get("runtime_s", "0"))
     shortest_s, complete_s = min(lasted_s) * now / then, sum(lasted_s) * now / then
     if not runtime_s and complete_s > timeout_s:
-        return Sized(planned, too_slow=(
-            f"too slow for this preset: {factor}={planned.factors[factor]} would take "
-            f"{complete_s:.0f} s (a pilot of {tried.factors[factor]} took {sum(lasted_s):.1f} s), "
-            f"and a run is given up after {timeout_s:.0f} s; take preset {PILOT_PRESET}, or a "
-            "faster disk"
-        ))  # fmt: skip
+        return Sized(
+            planned,
+            too_slow=(
+                f"too slow for this preset: {factor}={planned.factors[factor]} would take "
+                f"{complete_s:.0f} s (a pilot of {tried.factors[factor]} took {sum(lasted_s):.1f} "
+                f"s), and a run is given up after {timeout_s:.0f} s; take preset {PILOT_PRESET}, or a "
+                "faster disk"
+            ),
+        )
     result = f"a pilot of {tried.factors[factor]} took {min(lasted_s):.3g} s"
     if shortest_s >= least_s:
         text = f"{result}: {factor}={planned.factors[factor]}, as the preset has it"
@@ -276,12 +279,13 @@ def planned_anew(plan: Plan, found: Mapping[str, PlannedExperiment | NotMeasured
         plan,
         experiments=experiments,
         not_measured=(
-            *plan.not_measured, *(new for new in found.values() if isinstance(new, NotMeasured))
+            *plan.not_measured,
+            *(new for new in found.values() if isinstance(new, NotMeasured)),
         ),
         runs=tuple(
             replace(run, order_index=index, experiment=new) for index, (new, run) in enumerate(runs)
         ),
-    )  # fmt: skip
+    )
 
 
 BANDWIDTH = "bandwidth"
@@ -508,9 +512,14 @@ class Pilots:
         plan, profile = self.plan, self.plan.profiles[planned.profile]
         most_bytes = plan.room_to_grow(planned)
         task = PilotTask(
-            "work", planned.profile, planned.experiment, factor, planned.factors[factor],
-            plan.sizes_preset, least_s,
-        )  # fmt: skip
+            "work",
+            planned.profile,
+            planned.experiment,
+            factor,
+            planned.factors[factor],
+            plan.sizes_preset,
+            least_s,
+        )
         known = self._known(task, planned)
         if known is not None and known.file_bytes <= max(most_bytes, planned.file_bytes):
             return as_stored(planned, factor, known.found, known.file_bytes, known.words)
@@ -518,9 +527,15 @@ class Pilots:
         self.say(f"pilot: {planned.description}")
         # It is not stored, so it needs no settling before it.
         found = sized(
-            planned, self.trial(tried, False), tried, factor, profile, least_s=least_s,
-            most_bytes=most_bytes, timeout_s=plan.timeout_s(planned),
-        )  # fmt: skip
+            planned,
+            self.trial(tried, False),
+            tried,
+            factor,
+            profile,
+            least_s=least_s,
+            most_bytes=most_bytes,
+            timeout_s=plan.timeout_s(planned),
+        )
         if found.too_slow is not None:
             self.say(f"left out: {planned.description}: {found.too_slow}")
             return NotMeasured(planned.experiment, found.too_slow)
@@ -538,10 +553,17 @@ class Pilots:
         least_s: float,
     ) -> PlannedExperiment:
         task = PilotTask(
-            "length", planned.profile, planned.experiment, "runtime_s",
-            planned.factors["runtime_s"], self.plan.sizes_preset, least_s, rule.floor, lengths_s,
+            "length",
+            planned.profile,
+            planned.experiment,
+            "runtime_s",
+            planned.factors["runtime_s"],
+            self.plan.sizes_preset,
+            least_s,
+            rule.floor,
+            lengths_s,
             tuple(meter.name for meter in self.power.meters if meter.kind != "modelled"),
-        )  # fmt: skip
+        )
         known = self._known(task, planned)
         if known is not None:
             return with_run_time(planned, known.found, known.words)
@@ -592,10 +614,19 @@ class Pilots:
     def _keep(self, task: PilotTask, found: str, file_bytes: int, text: str) -> None:
         made_utc = datetime.now(UTC).isoformat(timespec="seconds")
         try:
-            pilot_store.keep(StoredPilot(
-                pilot_store.SCHEMA_VERSION, task, found, file_bytes, text, self.campaign,
-                made_utc, self.machine, self._disks(),
-            ))  # fmt: skip
+            pilot_store.keep(
+                StoredPilot(
+                    pilot_store.SCHEMA_VERSION,
+                    task,
+                    found,
+                    file_bytes,
+                    text,
+                    self.campaign,
+                    made_utc,
+                    self.machine,
+                    self._disks(),
+                )
+            )
         except EeioError as error:
             self.say(f"eeio: {error}")  # the next campaign makes it again
 

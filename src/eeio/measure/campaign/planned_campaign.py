@@ -141,8 +141,10 @@ class Plan(Design):
         """Rejects a missing or too small target before the first run."""
         options = self.options
         if options.directory is None:
-            if any(planned.volume == "" and planned.experiment.target != "device"
-                   for planned in self.experiments):  # fmt: skip
+            if any(
+                planned.volume == "" and planned.experiment.target != "device"
+                for planned in self.experiments
+            ):
                 raise RejectedError(
                     "this suite needs a directory: give --directory DIR on the disk"
                 )

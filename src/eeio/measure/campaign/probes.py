@@ -170,9 +170,13 @@ class DriveCounters(Probe):
     counters show a command's bytes."""
 
     def __init__(
-        self, device: BlockDevice | None, planned: PlannedExperiment, target: other_io.Target,
-        journal: UndoJournal, no_drive: str | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        device: BlockDevice | None,
+        planned: PlannedExperiment,
+        target: other_io.Target,
+        journal: UndoJournal,
+        no_drive: str | None = None,
+    ) -> None:
         self._device = device
         self._target = target
         self._planned = planned
@@ -235,10 +239,14 @@ class DriveCounters(Probe):
             return result
         phases, both = result.phases, (self._before, self._after)
         reasons = counters.disagreements(
-            self._planned.experiment, phases, *both, self._planned.file_bytes or None,
+            self._planned.experiment,
+            phases,
+            *both,
+            self._planned.file_bytes or None,
             counters.cause_of_missing(self._device, self._target.mount),
-            _stored_share(self._planned), self._resolution_bytes,
-        )  # fmt: skip
+            _stored_share(self._planned),
+            self._resolution_bytes,
+        )
         if (read_back := counters.read_back(self._planned.experiment, phases, *both)) is not None:
             self._remarks[READ_BACK] = read_back
         return replace(result, phases=tuple(_contradicted(phase, reasons) for phase in phases))
@@ -255,9 +263,12 @@ class DriveCounters(Probe):
             return phase
         else:
             counted = command_bytes.Counted(
-                _moved(self._before, self._at_flush), _moved(self._before, self._after),
-                self._elsewhere_bytes, self._own, self._own_at_flush,
-            )  # fmt: skip
+                _moved(self._before, self._at_flush),
+                _moved(self._before, self._after),
+                self._elsewhere_bytes,
+                self._own,
+                self._own_at_flush,
+            )
             is_cold = self._planned.factors.get("cache") == "cold"
             phase, remarks = command_bytes.at_drive(phase, counted, self._target, is_cold)
         self._remarks |= remarks

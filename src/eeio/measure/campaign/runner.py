@@ -277,11 +277,17 @@ class _Campaign:
         machine = self._store.machine()
         assert machine is not None  # it was described before
         began_s = time.monotonic()
-        found = find(Pilots(
-            plan, self._store.folder.name, machine, power, progress.say,
-            trial=lambda planned, settles: self._trial(power, planned, settles),
-            device=lambda planned: self._measurement.device_of(planned),
-        ))  # fmt: skip
+        found = find(
+            Pilots(
+                plan,
+                self._store.folder.name,
+                machine,
+                power,
+                progress.say,
+                trial=lambda planned, settles: self._trial(power, planned, settles),
+                device=lambda planned: self._measurement.device_of(planned),
+            )
+        )
         shutil.rmtree(self._store.folder / "raw" / _PILOT, ignore_errors=True)
         if found is plan:
             return left
@@ -583,10 +589,17 @@ def _storable(run: Run) -> Run:
         typed.check(run)
     except LimitError as error:
         return replace(
-            run, phases=(), context=(), processor=None, prepare_s=None, sync_s=None,
+            run,
+            phases=(),
+            context=(),
+            processor=None,
+            prepare_s=None,
+            sync_s=None,
             duration_s=run.duration_s if DURATION.contains(run.duration_s) else 0.0,
-            device_before=None, device_after=None, validity=(*run.validity, str(error)),
-        )  # fmt: skip
+            device_before=None,
+            device_after=None,
+            validity=(*run.validity, str(error)),
+        )
     return run
 
 

@@ -110,9 +110,13 @@ class _Server:
         # A file, not a pipe: the command must not wait for somebody to read its messages.
         self._messages = memory_file()
         self._process = subprocess.Popen(
-            ["sh", "-c", command], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=self._messages, start_new_session=True, env={**os.environ, **mark()},
-        )  # fmt: skip
+            ["sh", "-c", command],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._messages,
+            start_new_session=True,
+            env={**os.environ, **mark()},
+        )
         ticks = start_ticks(self._process.pid) or 0
         self._entry = UndoEntry("process", str(self._process.pid), str(ticks))
         journal.add(self._entry)
@@ -185,9 +189,13 @@ class NodePower(Probe):
     meter."""
 
     def __init__(
-        self, profile: Profile, folder: Path, specs: tuple[str, ...], power: PowerMonitor,
+        self,
+        profile: Profile,
+        folder: Path,
+        specs: tuple[str, ...],
+        power: PowerMonitor,
         servers: ServerPower,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.several = several() and profile.has_ranks and bool(power.meters)
         self._folder = folder
         self._specs = specs
@@ -242,6 +250,15 @@ class NodePower(Probe):
 def _none(reading: EnergyReading, reason: str) -> EnergyReading:
     """No figure: this machine's would be mistaken for the total."""
     return replace(
-        reading, meter=f"nodes: {reading.meter}", power_w=None, energy_j=None, uncertainty_j=None,
-        coverage=0.0, largest_gap_s=None, samples=0, lost=0, valid=False, reasons=(reason,),
-    )  # fmt: skip
+        reading,
+        meter=f"nodes: {reading.meter}",
+        power_w=None,
+        energy_j=None,
+        uncertainty_j=None,
+        coverage=0.0,
+        largest_gap_s=None,
+        samples=0,
+        lost=0,
+        valid=False,
+        reasons=(reason,),
+    )

@@ -73,12 +73,14 @@ class Sharing:
 
     def overlapping(self, start_s: float, end_s: float) -> list[str]:
         """Processes of campaigns that ran between two monotonic times."""
-        return sorted({
-            other.process.partition("-")[0]
-            for other in self._others()
-            if other.start_s < end_s
-            and (other.end_s or self._dead.get(other.process, end_s)) > start_s
-        })  # fmt: skip
+        return sorted(
+            {
+                other.process.partition("-")[0]
+                for other in self._others()
+                if other.start_s < end_s
+                and (other.end_s or self._dead.get(other.process, end_s)) > start_s
+            }
+        )
 
     def _write(self, end: str) -> None:
         for _, descriptor in self._files:
@@ -160,8 +162,12 @@ def missing(readings: Iterable[EnergyReading], why: str) -> tuple[EnergyReading,
         reading
         if reading.domain == "device"
         else replace(
-            reading, power_w=None, energy_j=None, uncertainty_j=None, valid=False,
+            reading,
+            power_w=None,
+            energy_j=None,
+            uncertainty_j=None,
+            valid=False,
             reasons=(*reading.reasons, why),
         )
         for reading in readings
-    )  # fmt: skip
+    )

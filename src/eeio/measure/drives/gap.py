@@ -321,8 +321,11 @@ def _table(node: Path, found: Sequence[GapReading], of_meters: Sequence[Saved]) 
     ]
     return Table(
         f"Pauses of {node} with power saving and without",
-        header, tuple(rows), frozenset((1, 3, 4, 5)), "\n".join(notes),
-    )  # fmt: skip
+        header,
+        tuple(rows),
+        frozenset((1, 3, 4, 5)),
+        "\n".join(notes),
+    )
 
 
 def _row(

@@ -55,10 +55,12 @@ def _nvme(controller: NvmeController) -> list[Setting]:
     return [
         Setting("power state", f"ps{controller.state()}", name),
         Setting(
-            "autonomous transitions (APST)", state, name,
+            "autonomous transitions (APST)",
+            state,
+            name,
             "the drive has none" if state is None else None,
         ),
-    ]  # fmt: skip
+    ]
 
 
 def _ata(node: Path) -> Setting:

@@ -25,8 +25,14 @@ def profile_files(workload: Workload) -> dict[str, str]:
     """Name -> text of each file of the profile; those that end in .sh are scripts."""
     values = _values(workload)
     shared = shipped("test-profiles") / "common"  # copied: the folder is the user's
-    same = ("test-definition.xml", "results-definition.xml", "presets.conf", "tool.sh",
-            "factors.conf", "pre.sh")  # fmt: skip
+    same = (
+        "test-definition.xml",
+        "results-definition.xml",
+        "presets.conf",
+        "tool.sh",
+        "factors.conf",
+        "pre.sh",
+    )
     return {
         **{name: _filled(name, values) for name in same},
         f"eeio-{workload.name}.sh": _filled("run.sh", values),

@@ -26,12 +26,39 @@ _FACTOR = re.compile(r"[a-z][a-z0-9_]{0,31}")
 _VALUE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,31}")
 _PLACE = re.compile(r"\{([a-z][a-z0-9_]{0,31})\}")
 # Names that the runner, the plan or the scripts use.
-_TAKEN = frozenset((
-    "level", "operation", "spatiality", "buffer", "flush", "disk", "api", "cache", "file_size",
-    "runtime_s", "timeout_s", "precondition", "files", "rounds", "class", "words", "variant",
-    "subtype", "frequency_hz", "smt", "turbo", "load", "request_size", "processes",
-    "never", "prefix", "require", "set", "when",
-))  # fmt: skip
+_TAKEN = frozenset(
+    (
+        "level",
+        "operation",
+        "spatiality",
+        "buffer",
+        "flush",
+        "disk",
+        "api",
+        "cache",
+        "file_size",
+        "runtime_s",
+        "timeout_s",
+        "precondition",
+        "files",
+        "rounds",
+        "class",
+        "words",
+        "variant",
+        "subtype",
+        "frequency_hz",
+        "smt",
+        "turbo",
+        "load",
+        "request_size",
+        "processes",
+        "never",
+        "prefix",
+        "require",
+        "set",
+        "when",
+    )
+)
 
 
 def _check_factor(name: str, values: Sequence[str]) -> None:

@@ -58,13 +58,17 @@ class Installation:
     def tool(self) -> Tool | None:
         """Contents of tool.conf, written by install.sh; None if the profile has no tool."""
         values = _tool_conf(self.home)
-        return None if values is None else Tool(
-            name=self.profile.tool,
-            path=values.get("path", ""),
-            version=values.get("version", ""),
-            sha256=values.get("sha256", ""),
-            source=values.get("source", ""),
-        )  # fmt: skip
+        return (
+            None
+            if values is None
+            else Tool(
+                name=self.profile.tool,
+                path=values.get("path", ""),
+                version=values.get("version", ""),
+                sha256=values.get("sha256", ""),
+                source=values.get("source", ""),
+            )
+        )
 
 
 class Program:

@@ -18,9 +18,15 @@ from eeio.units.quantities import FRACTION, PAUSE, shortened
 # Keys of presets.conf that speak to the plan, not to the profile's executable.
 _IDENTIFIER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
 _FORECAST_KEYS = (
-    "passes_written", "memory_multiple", "footprint", "footprint_each", "each_s",
-    "parallel_pause_s", "grows", "room",
-)  # fmt: skip
+    "passes_written",
+    "memory_multiple",
+    "footprint",
+    "footprint_each",
+    "each_s",
+    "parallel_pause_s",
+    "grows",
+    "room",
+)
 
 
 _FIELDS = ("level", "operation", "spatiality", "request_size", "buffer", "processes", "api")
@@ -185,9 +191,11 @@ def _read_presets(path: Path) -> dict[str, dict[str, str]]:
 # Of a preset: how often a run writes its file, a pause of runs with several processes, how much
 # larger than memory a file is, and what each of many files takes.
 _NUMBERS = {
-    "passes_written": FRACTION, "parallel_pause_s": PAUSE, "memory_multiple": FRACTION,
+    "passes_written": FRACTION,
+    "parallel_pause_s": PAUSE,
+    "memory_multiple": FRACTION,
     "each_s": PAUSE,
-}  # fmt: skip
+}
 
 
 def script_environment(home: Path, extra: Mapping[str, str]) -> dict[str, str]:

@@ -107,10 +107,15 @@ def read(named: Path) -> PowerLog:
     except (ValueError, KeyError, TypeError, IndexError, AttributeError, ArithmeticError) as error:
         return replace(log, rejected=f"damaged or cut off: {error!r:.120}")
     return replace(
-        log, tool=tool, clock=found.clock, same_machine=found.same_machine,
-        unsure_s=found.unsure_s, is_elapsed=found.is_elapsed, series=tuple(found.series),
+        log,
+        tool=tool,
+        clock=found.clock,
+        same_machine=found.same_machine,
+        unsure_s=found.unsure_s,
+        is_elapsed=found.is_elapsed,
+        series=tuple(found.series),
         notes=tuple(found.notes),
-    )  # fmt: skip
+    )
 
 
 def _of_table(spec: str) -> PowerLog:

@@ -132,10 +132,15 @@ class Series:
 
     def to_json(self) -> dict[str, Any]:
         return {
-            "meter": self.meter, "domain": self.domain, "kind": self.kind, "form": self.form,
-            "readings": len(self.times_s), "period_s": self.period_s,
-            "first_s": self.times_s[0], "last_s": self.times_s[-1],
-        }  # fmt: skip
+            "meter": self.meter,
+            "domain": self.domain,
+            "kind": self.kind,
+            "form": self.form,
+            "readings": len(self.times_s),
+            "period_s": self.period_s,
+            "first_s": self.times_s[0],
+            "last_s": self.times_s[-1],
+        }
 
 
 @dataclass(frozen=True)
@@ -213,9 +218,15 @@ def check_steps(series: Series) -> None:
 
 
 def series_of(
-    meter: str, domain: str, kind: Kind, form: Form, rows: Rows, delay: Delay | None,
-    accuracy: float | None = None, contents: Contents = UNKNOWN,
-) -> Series:  # fmt: skip
+    meter: str,
+    domain: str,
+    kind: Kind,
+    form: Form,
+    rows: Rows,
+    delay: Delay | None,
+    accuracy: float | None = None,
+    contents: Contents = UNKNOWN,
+) -> Series:
     """Of rows in the order of their times; NaN is a missing value. Of values with one time, such as
     a clock of whole seconds gives, the mean counts, and of a counter the last one. `delay` is that
     of the readings which the program logs, adds up or averages.
@@ -241,9 +252,16 @@ def series_of(
     if accuracy is None:
         accuracy = default_accuracy(domain)
     series = Series(
-        meter, domain, kind, form, list(of_time), values, accuracy, contents,
+        meter,
+        domain,
+        kind,
+        form,
+        list(of_time),
+        values,
+        accuracy,
+        contents,
         is_punctual=delay is None,
-    )  # fmt: skip
+    )
     if delay is None or len(of_time) < 2:
         return series
     return replace(series, delay=of_form(delay, form, series.period_s))
@@ -299,9 +317,15 @@ def _of_updates(series: Series) -> Delay:
 
 
 def described(
-    meter: str, domain: str, kind: Kind, form: Form, rows: Rows, accuracy: float | None,
-    lag_s: float | None, averages_s: float | None,
-) -> Series:  # fmt: skip
+    meter: str,
+    domain: str,
+    kind: Kind,
+    form: Form,
+    rows: Rows,
+    accuracy: float | None,
+    lag_s: float | None,
+    averages_s: float | None,
+) -> Series:
     """Of a log that only its user knows: an unknown program wrote it, so its readings may be as
     late as those of a BMC, unless the user states their delay. Raises PowerError."""
     series = series_of(meter, domain, kind, form, rows, None, accuracy)

@@ -78,8 +78,10 @@ class LogTimes:
 
 
 _CLOCKS: dict[Clock, str] = {
-    "utc": "UTC", "local": "local time", "start": "the time since a start",
-}  # fmt: skip
+    "utc": "UTC",
+    "local": "local time",
+    "start": "the time since a start",
+}
 
 
 def _named(clock: Clock, zone: str) -> str:

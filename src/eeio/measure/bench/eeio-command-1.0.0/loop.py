@@ -25,8 +25,14 @@ import time
 PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 KEPT = 10_000  # executions with separately stored times
 ACCOUNTS = (
-    "rchar", "wchar", "syscr", "syscw", "read_bytes", "write_bytes", "cancelled_write_bytes",
-)  # fmt: skip
+    "rchar",
+    "wchar",
+    "syscr",
+    "syscw",
+    "read_bytes",
+    "write_bytes",
+    "cancelled_write_bytes",
+)
 
 
 def main(words):

@@ -26,8 +26,9 @@ _SENSOR = re.compile(r"[^|,\n]{1,60}[|,]")
 """A line of `sdr` or `sensor` with another unit, or without a reading."""
 _FAILURE = re.compile(
     r"\s*(?:Error|Unable to|Could not|Failed|Get \w|DCMI request failed|Close Session|No response|"
-    r"Activate Session|Authentication|ipmitool: )", re.I,
-)  # fmt: skip
+    r"Activate Session|Authentication|ipmitool: )",
+    re.I,
+)
 _DCMI_NAME = "System Power"
 
 

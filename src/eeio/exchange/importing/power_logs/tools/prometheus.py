@@ -48,9 +48,20 @@ _METRICS: Mapping[str, _Metric] = {
     "eeio_power_watts": _Metric("domain", "mean", 1.0, "eeio"),
 }
 _PART_LABELS = (
-    "index", "path", "zone", "domain", "socket_id", "package", "mode", "gpu", "gpu_uuid", "uuid",
-    "minor_number", "gpu_name", "channel",
-)  # fmt: skip
+    "index",
+    "path",
+    "zone",
+    "domain",
+    "socket_id",
+    "package",
+    "mode",
+    "gpu",
+    "gpu_uuid",
+    "uuid",
+    "minor_number",
+    "gpu_name",
+    "channel",
+)
 """Labels in which the parts of a power differ: packages, sockets, GPUs, the modes of Kepler."""
 _PROCESS_LABELS = ("pod", "pod_name", "pod_uid", "container", "container_id", "endpoint")
 """Labels of a start of the exporter: when it is started again, another series begins."""
@@ -65,14 +76,23 @@ _SOURCES: tuple[tuple[str, str, Delay | None], ...] = (
     ("eeio", r"rapl|perf", PUNCTUAL),
     ("eeio", r"nvml", NVIDIA),
     ("eeio", r"nut", NUT),
-    ("kepler", r"rapl.*|nvml",
-     unknown_up_to(5.0, 0.0, "Kepler: adds to its counters each 3 to 5 s")),
-    ("kepler", r"redfish",
-     unknown_up_to(65.0, 5.0, "Kepler: reads the BMC each 60 s; a BMC: up to 5 s late")),
-    ("kepler", r".*",
-     unknown_up_to(10.0, 5.0, "Kepler: reads the sensor each 3 to 5 s; a BMC: up to 5 s late")),
+    (
+        "kepler",
+        r"rapl.*|nvml",
+        unknown_up_to(5.0, 0.0, "Kepler: adds to its counters each 3 to 5 s"),
+    ),
+    (
+        "kepler",
+        r"redfish",
+        unknown_up_to(65.0, 5.0, "Kepler: reads the BMC each 60 s; a BMC: up to 5 s late"),
+    ),
+    (
+        "kepler",
+        r".*",
+        unknown_up_to(10.0, 5.0, "Kepler: reads the sensor each 3 to 5 s; a BMC: up to 5 s late"),
+    ),
     (r".*", r".*", BMC),
-)  # fmt: skip
+)
 """Exporter, its source or meter, and the delay of that: the first that fits."""
 
 

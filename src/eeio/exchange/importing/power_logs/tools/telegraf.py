@@ -26,8 +26,9 @@ from eeio_power.system_sensor.controller import complete_system
 
 _LINE = re.compile(
     r"^(?P<name>(?:\\.|[^\\, \n])+)(?P<tags>(?:,(?:\\.|[^\\ \n])+)?) "
-    r"(?P<fields>(?:\\.|\"[^\"\n]*\"|[^\\ \n\"])+) (?P<time>1\d{9}(?:\d{3}|\d{6}|\d{9})?)$", re.M,
-)  # fmt: skip
+    r"(?P<fields>(?:\\.|\"[^\"\n]*\"|[^\\ \n\"])+) (?P<time>1\d{9}(?:\d{3}|\d{6}|\d{9})?)$",
+    re.M,
+)
 _COMMENT = r"\s{0,40}#"
 
 

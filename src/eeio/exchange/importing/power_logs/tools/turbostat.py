@@ -72,11 +72,13 @@ def _read(text: str) -> ReadLog:
                 powers[domain].append((time_s, watts_of(row[column])))
     if not any(value == value for of_domain in powers.values() for _, value in of_domain):
         raise PowerError("no row of all processors together has a power")
-    return ReadLog([
-        series_of("turbostat", domain, "measured", "mean", of_domain, PUNCTUAL)
-        for domain, of_domain in powers.items()
-        if any(value > 0 for _, value in of_domain if not math.isnan(value))
-    ])  # fmt: skip
+    return ReadLog(
+        [
+            series_of("turbostat", domain, "measured", "mean", of_domain, PUNCTUAL)
+            for domain, of_domain in powers.items()
+            if any(value > 0 for _, value in of_domain if not math.isnan(value))
+        ]
+    )
 
 
 LOGS = (LogFormat("turbostat", re.compile(r"^(?:\S{1,40}\s{1,20}){0,99}PkgWatt\b", re.M), _read),)
