@@ -2,17 +2,55 @@
 
 import os
 import platform
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from eeio.errors import EeioError
 from eeio.machine.as_data.root import memory_bytes
-from eeio.machine.drive import Drive, drive_of, network_file_system
+from eeio.machine.drive import drive_of, network_file_system
 from eeio.machine.filesystem import BlockDevice, Mount, mount_of
 from eeio.machine.limits import known_limits
 from eeio.machine.undo import run_command
 from eeio.record.run import Machine, Tool
 from eeio.units.external_text import shown
+
+_OF_DISK = (
+    "device",
+    "device_model",
+    "device_firmware",
+    "device_size_bytes",
+    "device_rotational",
+    "device_write_cache",
+    "scheduler",
+)
+"""Fields of Machine without a default, None without a disk."""
+
+
+class _Files:
+    """Values of files of the machine. `missing` has the reason of each that cannot be read."""
+
+    def __init__(self) -> None:
+        self.missing: dict[str, str] = {}
+
+    def text(self, name: str, path: Path) -> str | None:
+        """The file's text; None if it cannot be read."""
+        try:
+            return path.read_text(encoding="utf-8", errors="replace").strip()
+        except OSError as error:
+            self.missing[name] = f"{path}: {error.strerror}"
+            return None
+
+    def number(self, name: str, path: Path, factor: int = 1) -> int | None:
+        """The file's whole number, multiplied by `factor`."""
+        text = self.text(name, path)
+        if text is None:
+            return None
+        try:
+            return int(text) * factor
+        except ValueError as error:
+            self.missing[name] = f"{path}: {error}"
+            return None
 
 
 def capture(
@@ -25,75 +63,78 @@ def capture(
     programs: Mapping[str, str] | None = None,
 ) -> Machine:
     """Reads /proc and /sys; a value that cannot be read is None, with the reason in `missing`."""
-    missing: dict[str, str] = {}
-
-    def read(name: str, path: Path, convert: Callable[[str], str | int] = str) -> str | int | None:
-        try:
-            return convert(path.read_text(encoding="utf-8", errors="replace").strip())
-        except (OSError, ValueError) as error:
-            reason = error.strerror if isinstance(error, OSError) else str(error)
-            missing[name] = f"{path}: {reason}"
-            return None
-
-    def text(name: str, path: Path) -> str | None:
-        value = read(name, path)
-        return None if value is None else str(value)
-
-    def number(name: str, path: Path, factor: int = 1) -> int | None:
-        value = read(name, path, lambda text: int(text) * factor)
-        return None if value is None else int(value)
-
+    files = _Files()
+    of_disk = _of_disk(device, hash_serial, files)
+    of_filesystem = _of_filesystem(directory, mkfs_options, files.missing)
     cpufreq = Path("/sys/devices/system/cpu/cpu0/cpufreq")
-    disk = device.disk_sysfs if device else None
-    if disk is None:
-        for name in ("device", "device_model", "device_size_bytes", "scheduler"):
-            missing[name] = "the target has no block device"
-    mount = mount_of(directory) if directory else None
-    if mount is None:
-        missing["filesystem"] = "only a raw device was measured"
-    if mkfs_options is None and mount is not None:
-        mkfs_options = _filesystem_features(mount, missing)
-    drive = drive_of(disk, hash_serial) if disk else Drive()
-    missing.update(drive.missing)
-    network = network_file_system(mount) if mount else None
-    rotational = number("device_rotational", disk / "queue/rotational") if disk else None
     return Machine(
         hostname=platform.node(),
         architecture=platform.machine(),
-        cpu_model=_cpu_model(missing),
+        cpu_model=_cpu_model(files.missing),
         logical_cpus=os.cpu_count() or 1,
-        governor=text("governor", cpufreq / "scaling_governor"),
-        frequency_min_hz=number("frequency_min_hz", cpufreq / "scaling_min_freq", 1000),
-        frequency_max_hz=number("frequency_max_hz", cpufreq / "scaling_max_freq", 1000),
+        governor=files.text("governor", cpufreq / "scaling_governor"),
+        frequency_min_hz=files.number("frequency_min_hz", cpufreq / "scaling_min_freq", 1000),
+        frequency_max_hz=files.number("frequency_max_hz", cpufreq / "scaling_max_freq", 1000),
         memory_bytes=memory_bytes(),
         kernel=platform.release(),
         distribution=_distribution(),
         virtualization=_virtualization(),
-        device=disk.name if disk else None,
-        device_model=_device_model(disk, missing) if disk else None,
-        device_firmware=text("device_firmware", _firmware_file(disk)) if disk else None,
-        device_size_bytes=number("device_size_bytes", disk / "size", 512) if disk else None,
-        device_rotational=None if rotational is None else bool(rotational),
-        device_write_cache=text("device_write_cache", disk / "queue/write_cache") if disk else None,
-        scheduler=_scheduler(text("scheduler", disk / "queue/scheduler")) if disk else None,
-        filesystem=mount.filesystem if mount else None,
-        mount_options=mount.options if mount else None,
-        mkfs_options=mkfs_options,
+        **of_disk,
+        **of_filesystem,
         tools=tuple(tools),
-        missing=missing,
-        drive_id=drive.drive_id,
+        missing=files.missing,
         drive_label=drive_label,
-        rotation_rate_rpm=drive.rotation_rate_rpm,
-        drive_interface=drive.drive_interface,
-        drive_link_speed=drive.drive_link_speed,
-        raid_level=drive.raid_level,
-        raid_members=drive.raid_members,
-        nfs_server=network.server if network else None,
-        nfs_version=network.version if network else None,
-        network_link=network.link if network else None,
         programs=dict(programs or {}),
         limits=known_limits(),
     )
+
+
+def _of_disk(device: BlockDevice | None, hash_serial: bool, files: _Files) -> dict[str, Any]:
+    if device is None:
+        names = ("device", "device_model", "device_size_bytes", "scheduler")
+        files.missing |= dict.fromkeys(names, "the target has no block device")
+        return dict.fromkeys(_OF_DISK)
+    disk = device.disk_sysfs
+    drive = drive_of(disk, hash_serial)
+    files.missing |= drive.missing
+    rotational = files.number("device_rotational", disk / "queue/rotational")
+    return {
+        "device": disk.name,
+        "device_model": _device_model(disk, files.missing),
+        "device_firmware": files.text("device_firmware", _firmware_file(disk)),
+        "device_size_bytes": files.number("device_size_bytes", disk / "size", 512),
+        "device_rotational": None if rotational is None else bool(rotational),
+        "device_write_cache": files.text("device_write_cache", disk / "queue/write_cache"),
+        "scheduler": _scheduler(files.text("scheduler", disk / "queue/scheduler")),
+        "drive_id": drive.drive_id,
+        "rotation_rate_rpm": drive.rotation_rate_rpm,
+        "drive_interface": drive.drive_interface,
+        "drive_link_speed": drive.drive_link_speed,
+        "raid_level": drive.raid_level,
+        "raid_members": drive.raid_members,
+    }
+
+
+def _of_filesystem(
+    directory: Path | None, mkfs_options: str | None, missing: dict[str, str]
+) -> dict[str, Any]:
+    mount = None if directory is None else mount_of(directory)
+    if mount is None:
+        missing["filesystem"] = "only a raw device was measured"
+        return {"filesystem": None, "mount_options": None, "mkfs_options": mkfs_options}
+    if mkfs_options is None:
+        mkfs_options = _filesystem_features(mount, missing)
+    values = {
+        "filesystem": mount.filesystem,
+        "mount_options": mount.options,
+        "mkfs_options": mkfs_options,
+    }
+    network = network_file_system(mount)
+    if network is not None:
+        values["nfs_server"] = network.server
+        values["nfs_version"] = network.version
+        values["network_link"] = network.link
+    return values
 
 
 def differences(before: Machine, now: Machine, of_target: bool) -> list[str]:

@@ -190,114 +190,110 @@ def _phase(
     campaign: Campaign, run: Run, phase: Phase, phase_id: str, run_id: str, source: _Source
 ) -> Iterator[tuple[str, Row]]:
     observation = observed(run.experiment, phase)
-    window = observation.window
-    arguments = dict(run.experiment.arguments)
-    reading = main_reading(window) or next(iter(window.cost_energy), None)
-    buffer = run.experiment.cache.buffer
-    yield (
-        "phases",
-        _row(
-            campaign,
-            phase_id=phase_id,
-            run_id=run_id,
-            group_id=source.group,
-            name=phase.name,
-            operation=phase.operation,
-            access_pattern=phase.spatiality,
-            request_bytes=phase.request_size_bytes,
-            direct=None if buffer is None else buffer == "off",
-            iodepth=_integer(arguments.get("iodepth")),
-            jobs=run.experiment.processes,
-            nodes=_integer(arguments.get("nodes")),
-            api=run.experiment.api,
-            sync=run.experiment.flush,
-            bytes=phase.bytes_moved,
-            start_s=phase.start_s,
-            runtime_s=phase.metrics.get("runtime_s")
-            if window.duration_s is None
-            else window.duration_s,
-            bandwidth_bytes_per_s=window.bandwidth_bytes_per_s,
-            iops=phase.metrics.get("iops", phase.metrics.get("operations_per_s")),
-            durable=window.durable,
-            domain=reading.domain if reading else None,
-            meter=reading.meter if reading else None,
-            energy_kind=reading.kind if reading else None,
-            power_w=reading.power_w if reading else None,
-            energy_j=reading.energy_j if reading else None,
-            uncertainty_j=reading.uncertainty_j if reading else None,
-            j_per_gb=known(replace(observation, reading=reading).j_per_gb),
-            energy_reason=_why_none(window)
-            if reading is None or reading.energy_j is None
-            else reading.why_not_ranked or window.why_no_efficiency,
-            valid=run.valid,
-            error="; ".join((*run.validity, *phase.validity)) or None,
-        ),
+    ids = {"phase_id": phase_id, "run_id": run_id}
+    yield "phases", _row(campaign, **ids, **_phase_columns(run, phase, observation, source))
+    metrics_of_phase = (
+        *_metrics_of_tool(phase),
+        *_metrics_of_energy(observation),
+        *_metrics_of_registry(observation),
     )
+    for columns in metrics_of_phase:
+        yield "metrics", _row(campaign, **ids, **columns)
+
+
+def _phase_columns(
+    run: Run, phase: Phase, observation: Observation, source: _Source
+) -> dict[str, Any]:
+    window, experiment = observation.window, run.experiment
+    arguments = dict(experiment.arguments)
+    buffer = experiment.cache.buffer
+    runtime_s = window.duration_s
+    if runtime_s is None:
+        runtime_s = phase.metrics.get("runtime_s")
+    return {
+        "group_id": source.group,
+        "name": phase.name,
+        "operation": phase.operation,
+        "access_pattern": phase.spatiality,
+        "request_bytes": phase.request_size_bytes,
+        "direct": None if buffer is None else buffer == "off",
+        "iodepth": _integer(arguments.get("iodepth")),
+        "jobs": experiment.processes,
+        "nodes": _integer(arguments.get("nodes")),
+        "api": experiment.api,
+        "sync": experiment.flush,
+        "bytes": phase.bytes_moved,
+        "start_s": phase.start_s,
+        "runtime_s": runtime_s,
+        "bandwidth_bytes_per_s": window.bandwidth_bytes_per_s,
+        "iops": phase.metrics.get("iops", phase.metrics.get("operations_per_s")),
+        "durable": window.durable,
+        **_energy_columns(observation),
+        "valid": run.valid,
+        "error": "; ".join((*run.validity, *phase.validity)) or None,
+    }
+
+
+def _energy_columns(observation: Observation) -> dict[str, Any]:
+    """Of the main reading, or of the first whose energy is a cost."""
+    window = observation.window
+    reading = main_reading(window) or next(iter(window.cost_energy), None)
+    j_per_gb = known(replace(observation, reading=reading).j_per_gb)
+    if reading is None:
+        return {"j_per_gb": j_per_gb, "energy_reason": _why_none(window)}
+    reason: str | None = _why_none(window)
+    if reading.energy_j is not None:
+        reason = reading.why_not_ranked or window.why_no_efficiency
+    return {
+        "domain": reading.domain,
+        "meter": reading.meter,
+        "energy_kind": reading.kind,
+        "power_w": reading.power_w,
+        "energy_j": reading.energy_j,
+        "uncertainty_j": reading.uncertainty_j,
+        "j_per_gb": j_per_gb,
+        "energy_reason": reason,
+    }
+
+
+def _metrics_of_tool(phase: Phase) -> Iterator[dict[str, Any]]:
     for name, value in phase.metrics.items():
         statistic = re.search(r"_(mean|max|min|p\d+)_s$", name)
         kind = re.search(r"latency_(submission|completion|total)_", name)
-        yield (
-            "metrics",
-            _row(
-                campaign,
-                phase_id=phase_id,
-                run_id=run_id,
-                name=name,
-                value=value,
-                unit=_unit(name),
-                statistic=statistic[1] if statistic else None,
-                latency_kind=kind[1] if kind else None,
-            ),
-        )
-    for one in window.energy:
-        figures = {
-            "energy_j": one.energy_j,
-            "power_w": one.power_w,
-            "uncertainty_j": one.uncertainty_j,
-            "j_per_gb": known(replace(observation, reading=one).j_per_gb),
+        yield {
+            "name": name,
+            "value": value,
+            "unit": _unit(name),
+            "statistic": statistic[1] if statistic else None,
+            "latency_kind": kind[1] if kind else None,
         }
-        for name, figure in figures.items():
-            if figure is not None:
-                yield (
-                    "metrics",
-                    _row(
-                        campaign,
-                        phase_id=phase_id,
-                        run_id=run_id,
-                        name=name,
-                        value=figure,
-                        unit={"j_per_gb": "J/GB"}.get(name, name[-1].upper()),
-                        domain=one.domain,
-                        meter=one.meter,
-                        energy_kind=one.kind,
-                    ),
-                )
-    for name, value, of in _of_registry(observation):
-        yield (
-            "metrics",
-            _row(
-                campaign,
-                phase_id=phase_id,
-                run_id=run_id,
-                name=name,
-                value=value,
-                unit=None,
-                domain=of and of.domain,
-                meter=of and of.meter,
-                energy_kind=of and of.kind,
-            ),
-        )
 
 
-def _of_registry(observation: Observation) -> Iterator[tuple[str, float, EnergyReading | None]]:
-    """Name and value of the metrics of the registry that neither the record nor a column has, and
-    the reading that they are of."""
+def _metrics_of_energy(observation: Observation) -> Iterator[dict[str, Any]]:
+    for reading in observation.window.energy:
+        for name, value, unit in (
+            ("energy_j", reading.energy_j, "J"),
+            ("power_w", reading.power_w, "W"),
+            ("uncertainty_j", reading.uncertainty_j, "J"),
+            ("j_per_gb", known(replace(observation, reading=reading).j_per_gb), "J/GB"),
+        ):
+            if value is not None:
+                yield {"name": name, "value": value, "unit": unit, **_source_columns(reading)}
+
+
+def _source_columns(reading: EnergyReading) -> dict[str, Any]:
+    return {"domain": reading.domain, "meter": reading.meter, "energy_kind": reading.kind}
+
+
+def _metrics_of_registry(observation: Observation) -> Iterator[dict[str, Any]]:
+    """Those that neither the record nor a column has, with the reading that they are of."""
     for metric in metrics.further():
         readings = observation.window.cost_energy if metric.of_domain else (None,)
         for reading in readings:
             value = metric.value(replace(observation, reading=reading))
             if not isinstance(value, Missing):
-                yield metric.key, value, reading
+                columns = {} if reading is None else _source_columns(reading)
+                yield {"name": metric.key, "value": value, "unit": None, **columns}
 
 
 def _why_none(window: Window) -> str:

@@ -149,8 +149,8 @@ def sized(
             too_slow=(
                 f"too slow for this preset: {factor}={planned.factors[factor]} would take "
                 f"{complete_s:.0f} s (a pilot of {tried.factors[factor]} took {sum(lasted_s):.1f} "
-                f"s), and a run is given up after {timeout_s:.0f} s; take preset {PILOT_PRESET}, or a "
-                "faster disk"
+                f"s), and a run is given up after {timeout_s:.0f} s; take preset {PILOT_PRESET}, "
+                "or a faster disk"
             ),
         )
     result = f"a pilot of {tried.factors[factor]} took {min(lasted_s):.3g} s"
