@@ -338,7 +338,6 @@ def document_of(request: CostRequest) -> Document:
     """The answer for the campaigns."""
     with analysis():
         from eeio.guideline.cost import costs
-        from eeio.guideline.measured import domain_remark, unranked_remarks
         from eeio.guideline.workload_file import load_workload
         from eeio.report.documents import cost as report
     names = request.campaigns
@@ -366,26 +365,39 @@ def document_of(request: CostRequest) -> Document:
     if len({system.name for system in systems}) < len(systems):
         systems = [replace(s, name=c.name) for s, c in zip(systems, campaigns, strict=True)]
     made, verdicts = costs(systems, workload, given)
-    remarks = [
-        f"{campaign.name}: {remark}"
-        for campaign in campaigns
-        for remark in (*warnings_of(campaign), *unranked_remarks(campaign, choice, domain))
-    ]
-    if (remark := domain_remark(domain, len(campaigns))) is not None:
-        remarks.append(remark)
-    remarks += _not_given(given[0])
-    if given[0].duty is not None or given[0].capacity_bytes is not None:
-        remarks += [
-            f"{campaign.name}: {source}"
-            for campaign, (_, source) in zip(campaigns, idles, strict=True)
-        ]
-    if len(names) > 1:
+    sources = [source for _, source in idles]
+    remarks = _remarks(campaigns, choice, domain, given[0], sources)
+    made = (replace(made[0], messages=(*remarks, *made[0].messages)), *made[1:])
+    return report.document(made, verdicts, domain, demo=bool(demo))
+
+
+def _remarks(
+    campaigns: "Sequence[Campaign]",
+    choice: "Choice",
+    domain: str,
+    inputs: CostInputs,
+    idle_sources: Sequence[str],
+) -> list[str]:
+    """Above the table: warnings, the domain, missing inputs, and where each idle power is from."""
+    from eeio.guideline.measured import domain_remark, unranked_remarks
+
+    remarks = []
+    for campaign in campaigns:
+        warnings = (*warnings_of(campaign), *unranked_remarks(campaign, choice, domain))
+        remarks += [f"{campaign.name}: {warning}" for warning in warnings]
+    of_domain = domain_remark(domain, len(campaigns))
+    if of_domain is not None:
+        remarks.append(of_domain)
+    remarks += _not_given(inputs)
+    if inputs.duty is not None or inputs.capacity_bytes is not None:
+        for campaign, source in zip(campaigns, idle_sources, strict=True):
+            remarks.append(f"{campaign.name}: {source}")
+    if len(campaigns) > 1:
         remarks.append(
             "one session each: what changed between the campaigns (temperature, updates) is part "
             "of the difference"
         )
-    made = (replace(made[0], messages=(*remarks, *made[0].messages)), *made[1:])
-    return report.document(made, verdicts, domain, demo=bool(demo))
+    return remarks
 
 
 def _inputs(request: CostRequest, place: int, campaigns: int) -> CostInputs:

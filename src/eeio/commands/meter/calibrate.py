@@ -85,6 +85,26 @@ def calibrate(request: CalibrateRequest) -> int:
         return _forget(request.forget)
     if request.reference is not None:
         return _against_reference(request, request.reference)
+    _check(request)
+    meter = None if request.meter is None else _opened(request.meter)
+    if meter is not None and not isinstance(meter, LoggedMeter):
+        return _delay(meter, request)
+    if meter is not None and meter.channels[0].quantity != "power_w":
+        raise RejectedError(f"{request.meter}: it is a log of energy; a log of power is needed")
+    pulses = _pulses(request)
+    if meter is None:
+        return EXIT_DONE
+    offset = clock.offset(meter, pulses, request.search)
+    print(
+        f"the log's clock is {offset.offset_s:+.2f} s ± {offset.uncertainty_s:.2f} s ahead "
+        f"(load {offset.contrast_w:+.1f} W); add to the spec (to an offset_s that is there):"
+    )
+    print(f"offset_s={offset.offset_s:.2f}")
+    return EXIT_DONE
+
+
+def _check(request: CalibrateRequest) -> None:
+    """RejectedError for options of a calibration of delay or clock that do not go together."""
     if request.directory is not None or request.seed is not None:
         raise RejectedError("--directory and --seed need --reference, the meter to compare with")
     if request.meter is None and request.save is None:
@@ -99,27 +119,19 @@ def calibrate(request: CalibrateRequest) -> int:
             check_writable(request.save)  # before a minute of pulses is spent
         except OSError as error:
             raise RejectedError(f"--save {request.save}: {error.strerror}") from error
-    meter = None if request.meter is None else _opened(request.meter)
-    if meter is not None and not isinstance(meter, LoggedMeter):
-        return _delay(meter, request)
-    if meter is not None and meter.channels[0].quantity != "power_w":
-        raise RejectedError(f"{request.meter}: it is a log of energy; a log of power is needed")
-    pulses = clock.load_pulses(request.pulses) if request.pulses else None
-    if pulses is None:
+
+
+def _pulses(request: CalibrateRequest) -> list[alignment.Pulse]:
+    """The stored pulses of --pulses, or new ones; --save stores them."""
+    if request.pulses is not None:
+        pulses = clock.load_pulses(request.pulses)
+    else:
         print(f"{request.count} load pulses, about {request.count * 7} s", file=sys.stderr)
         pulses = alignment.make_pulses(request.count)
     if request.save is not None:
         body = {"schema_version": 1, "pulses_unix_s": [[p.start_s, p.end_s] for p in pulses]}
         write_file(request.save, json.dumps(body) + "\n")
-    if meter is None:
-        return EXIT_DONE
-    found = clock.offset(meter, pulses, request.search)
-    print(
-        f"the log's clock is {found.offset_s:+.2f} s ± {found.uncertainty_s:.2f} s ahead "
-        f"(load {found.contrast_w:+.1f} W); add to the spec (to an offset_s that is there):"
-    )
-    print(f"offset_s={found.offset_s:.2f}")
-    return EXIT_DONE
+    return pulses
 
 
 def _opened(spec: str) -> Meter:

@@ -1,7 +1,7 @@
 """`eeio meter list`: available meters, and the requirements of others."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
@@ -20,6 +20,7 @@ from eeio_power.calibration import Calibration
 from eeio_power.delay import Delay
 from eeio_power.errors import PowerError
 from eeio_power.meters import (
+    Channel,
     Detected,
     LoggedMeter,
     Meter,
@@ -128,67 +129,90 @@ def _power_now(specs: Sequence[str], replay: Replay | None) -> dict[str, list[di
     return readings
 
 
+@dataclass(frozen=True)
+class _Probed:
+    """A meter with one reading of each channel, or `reason` why there are none."""
+
+    meter: Meter
+    values: Sequence[float | None]
+    reason: str | None
+    changes_every_s: float | None
+    delays: Sequence[Delay | None]
+
+    def to_json(self) -> dict[str, Any]:
+        channels = zip(self.meter.channels, self.values, self.delays, strict=True)
+        return {
+            "spec": self.meter.spec,
+            "name": self.meter.name,
+            "kind": self.meter.kind,
+            "period_s": self.meter.native_period_s,
+            "changes_every_s": self.changes_every_s,
+            "reason": self.reason,
+            "verified_on": _verified(self.meter.spec),
+            "channels": [_channel_json(*channel) for channel in channels],
+        }
+
+    def lines(self) -> Iterator[str]:
+        """As a table shows it."""
+        meter = self.meter
+        yield f"{meter.spec}  {meter.kind}, every {meter.native_period_s:g} s{_label(meter.spec)}"
+        yield f"{'':9}{_changes(self.changes_every_s)}; {_delays(self.delays)}"
+        if self.reason:
+            yield f"{'':9}{self.reason}"
+        for channel, value in zip(meter.channels, self.values, strict=True):
+            unit = "W" if channel.quantity == "power_w" else "J"
+            shown = "no value" if value is None else f"{value:.6g} {unit}"
+            added = "added" if channel.in_domain_total else "not added"
+            yield f"{'':9}{channel.name}: {channel.domain}, {shown}, {added}"
+            doubt = channel.doubt and f"doubtful: {channel.doubt}"
+            remarks = (channel.contents.text(), channel.remark, doubt)
+            yield from (f"{'':11}{text}" for text in remarks if text)
+
+
+def _channel_json(channel: Channel, value: float | None, delay: Delay | None) -> dict[str, Any]:
+    return {
+        "name": channel.name,
+        "domain": channel.domain,
+        "quantity": channel.quantity,
+        "value": value,
+        "added": channel.in_domain_total,
+        "remark": channel.remark,
+        "doubt": channel.doubt,
+        **asdict(channel.contents),
+        **_delay_json(delay),
+    }
+
+
 def _probe(specs: Sequence[str], as_json: bool) -> int:
-    """Each channel of the meters with one reading of it."""
+    """Prints each channel of the meters with one reading of it."""
     try:
         meters = open_meters(specs)
     except PowerError as error:
         raise RejectedError(str(error)) from error
     try:
-        probed = [(meter, _read(meter)) for meter in meters]
+        readings = [_read(meter) for meter in meters]
         now = [] if as_json else power_now([m for m in meters if not isinstance(m, LoggedMeter)])
-        every_s = [changes_every_s(meter) for meter in meters]
-        delays = [[c.delay for c in calibration.delayed_channels(meter)] for meter in meters]
+        probed = [
+            _Probed(
+                meter,
+                values,
+                reason,
+                changes_every_s(meter),
+                [delayed.delay for delayed in calibration.delayed_channels(meter)],
+            )
+            for meter, (values, reason) in zip(meters, readings, strict=True)
+        ]
     finally:
         close_meters(meters)
     if as_json:
-        body = [
-            {
-                "spec": meter.spec,
-                "name": meter.name,
-                "kind": meter.kind,
-                "period_s": meter.native_period_s,
-                "changes_every_s": changes_s,
-                "reason": reason,
-                "verified_on": _verified(meter.spec),
-                "channels": [
-                    {
-                        "name": channel.name,
-                        "domain": channel.domain,
-                        "quantity": channel.quantity,
-                        "value": value,
-                        "added": channel.in_domain_total,
-                        "remark": channel.remark,
-                        "doubt": channel.doubt,
-                        **asdict(channel.contents),
-                        **_delay_json(known),
-                    }
-                    for channel, value, known in zip(meter.channels, values, of_meter, strict=True)
-                ],
-            }
-            for (meter, (values, reason)), changes_s, of_meter in zip(
-                probed, every_s, delays, strict=True
-            )
-        ]
+        body = [each.to_json() for each in probed]
         print(json.dumps({"schema_version": _PROBE_SCHEMA, "probed": body}, indent=1))
         return EXIT_DONE
-    for (meter, (values, reason)), changes_s, of_meter in zip(probed, every_s, delays, strict=True):
-        print(f"{meter.spec}  {meter.kind}, every {meter.native_period_s:g} s{_label(meter.spec)}")
-        print(f"{'':9}{_changes(changes_s)}; {_delays(of_meter)}")
-        if reason:
-            print(f"{'':9}{reason}")
-        for channel, value in zip(meter.channels, values, strict=True):
-            unit = "W" if channel.quantity == "power_w" else "J"
-            shown = "no value" if value is None else f"{value:.6g} {unit}"
-            added = "added" if channel.in_domain_total else "not added"
-            print(f"{'':9}{channel.name}: {channel.domain}, {shown}, {added}")
-            doubt = channel.doubt and f"doubtful: {channel.doubt}"
-            for text in (channel.contents.text(), channel.remark, doubt):
-                if text:
-                    print(f"{'':11}{text}")
-        for each in now:
-            if each.meter == meter.name and each.power_w is not None:
-                print(f"{'':9}now: {each.domain} {number(each.power_w)} W")
+    for each in probed:
+        print("\n".join(each.lines()))
+        for power in now:
+            if power.meter == each.meter.name and power.power_w is not None:
+                print(f"{'':9}now: {power.domain} {number(power.power_w)} W")
     return EXIT_DONE
 
 
