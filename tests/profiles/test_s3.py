@@ -22,7 +22,6 @@ from types import ModuleType
 import pytest
 
 from eeio.errors import EeioError
-from eeio.measure.campaign import sweep
 from eeio.measure.profiles import installation
 from eeio.measure.profiles import profile as profiles
 from eeio.record import tools
@@ -451,10 +450,8 @@ def test_a_local_server_is_started_and_ended(tmp_path: Path) -> None:
 def test_a_sweep_needs_no_installation(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("EEIO_S3_ENDPOINT", raising=False)
     profile = profiles.load(CLIENT.parent)
-    assert sweep.why_not(profile, "quick", {"objects": "50"}) is None
-    assert "objects=0: give a whole number" in (
-        sweep.why_not(profile, "quick", {"objects": "0"}) or ""
-    )
+    assert profile.why_not("quick", {"objects": "50"}) is None
+    assert "objects=0: give a whole number" in (profile.why_not("quick", {"objects": "0"}) or "")
 
 
 @pytest.mark.parametrize("script", ["pre.sh", "eeio-s3.sh"])

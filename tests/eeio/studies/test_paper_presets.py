@@ -6,7 +6,6 @@ import pytest
 
 from eeio.measure.campaign import exclusions, file_sizes
 from eeio.measure.campaign import plan as plans
-from eeio.measure.campaign.sweep import why_not
 from eeio.measure.profiles import suite as suites
 from eeio.record.design import Options
 
@@ -53,4 +52,4 @@ def test_profiles_take_what_the_suites_ask_of_them_in_each_preset(
         plan = plans.make(options, suite)
         for one in plan.experiments:
             profile = plan.profiles[one.profile]
-            assert why_not(profile, plan.sizes_preset, one.factors) is None, one.description
+            assert profile.why_not(plan.sizes_preset, one.factors) is None, one.description
