@@ -298,12 +298,16 @@ def test_a_log_in_memory_is_found(tmp_path: Path, filesystem: str) -> None:
 
 def test_a_default_of_the_superblock_is_found(tmp_path: Path) -> None:
     """/proc/mounts shows no data=journal then, and clean writes had other I/O of their bytes."""
-    image = sparse(tmp_path / "below", 64 << 20)
-    subprocess.run(["mkfs.ext4", "-q", str(image)], check=True)
-    with mounts.mounted(image, tmp_path / "ordered", "-o", "loop") as folder:
+    # Two images: a loop device that another program still has open keeps its page cache.
+    images = [sparse(tmp_path / name, 64 << 20) for name in ("ordered.img", "journaled.img")]
+    for image in images:
+        subprocess.run(["mkfs.ext4", "-q", str(image)], check=True)
+    ordered, journaled = images
+    command = ["tune2fs", "-o", "journal_data", str(journaled)]
+    subprocess.run(command, check=True, capture_output=True)
+    with mounts.mounted(ordered, tmp_path / "ordered", "-o", "loop") as folder:
         assert not direct_io.journals_data(mount_of(folder))
-    subprocess.run(["tune2fs", "-o", "journal_data", str(image)], check=True, capture_output=True)
-    with mounts.mounted(image, tmp_path / "journaled", "-o", "loop") as folder:
+    with mounts.mounted(journaled, tmp_path / "journaled", "-o", "loop") as folder:
         assert direct_io.journals_data(mount_of(folder))
 
 

@@ -138,7 +138,7 @@ def test_a_gap_is_five_periods_and_at_least_two_seconds() -> None:
 def test_the_power_before_each_stretch_is_that_of_the_one_before_it() -> None:
     found = judged([100.0, 110.0, 120.0, 130.0])
     assert found.powers_w == [100.0, 110.0, 120.0, 130.0]
-    assert found.last_powers_w == [100.0, 100.0, 110.0, 120.0]
+    assert found.previous_powers_w == [100.0, 100.0, 110.0, 120.0]
     assert not found.doubts and not found.broken
 
 

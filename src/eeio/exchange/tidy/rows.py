@@ -234,13 +234,17 @@ def _phase_columns(
     }
 
 
+_OF_READING = ("domain", "meter", "energy_kind", "power_w", "energy_j", "uncertainty_j")
+
+
 def _energy_columns(observation: Observation) -> dict[str, Any]:
     """Of the main reading, or of the first whose energy is a cost."""
     window = observation.window
     reading = main_reading(window) or next(iter(window.cost_energy), None)
     j_per_gb = known(replace(observation, reading=reading).j_per_gb)
     if reading is None:
-        return {"j_per_gb": j_per_gb, "energy_reason": _why_none(window)}
+        none = dict.fromkeys(_OF_READING)
+        return {**none, "j_per_gb": j_per_gb, "energy_reason": _why_none(window)}
     reason: str | None = _why_none(window)
     if reading.energy_j is not None:
         reason = reading.why_not_ranked or window.why_no_efficiency
