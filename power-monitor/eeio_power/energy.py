@@ -169,7 +169,8 @@ def channel_energy(
     inside_s = lengths_s.copy()
     for k in (first, last):
         inside_s[k - first] = stretches.inside_s(k, start_s, end_s)
-    energy_j = math.fsum(map(mul, stretches.powers_w[first : last + 1], inside_s))
+    powers_w = stretches.powers_w[first : last + 1]
+    energy_j = math.fsum(map(mul, powers_w, inside_s))
     late_s = LATE_PERIODS * period_s
     late = list(compress(range(first, last + 1), map(late_s.__lt__, lengths_s)))
     reasons = (

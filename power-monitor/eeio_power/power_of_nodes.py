@@ -224,8 +224,8 @@ def _sum(
         lost=sum(r.lost for r in known),
         valid=energy_j is not None,
         reasons=(*_reasons(each, known[0].domain), *remarks),
-        includes=tuple(filter(included.__contains__, CONTENTS)),
-        leaves_out=tuple(filter(left_out.__contains__, CONTENTS)),
+        includes=tuple(part for part in CONTENTS if part in included),
+        leaves_out=tuple(part for part in CONTENTS if part in left_out),
         doubtful=any(r.doubtful for r in known),
     )
 

@@ -105,7 +105,7 @@ class OutputFolder:
             "started_monotonic_s": start_s,
             "ended_monotonic_s": end_s,
             "started_utc_s": utc_s,
-            "stamps": list(map(list, self._stamps)),
+            "stamps": [list(stamp) for stamp in self._stamps],
         }
         (self.folder / "capture.json").write_text(json.dumps(body) + "\n", encoding="utf-8")
         kept = self.folder.with_name(name)

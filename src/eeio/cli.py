@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from eeio import __version__
 from eeio.commands import aliases, registry
@@ -22,6 +23,9 @@ from eeio.errors import (
 from eeio.files.trust import TEMPORARY, risk_of_folder, trusted_search_path
 from eeio.units.terminal import harmless_streams
 from eeio_power.errors import PowerError
+
+if TYPE_CHECKING:
+    from eeio.options import Command
 
 _EXIT_CODES = """\
 exit codes: 0 done; 1 failed; 2 wrong usage or rejected input, no changes made;
@@ -157,24 +161,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _main(argv)
 
 
-def _main(argv: Sequence[str] | None) -> int:
+def _parsed(argv: Sequence[str] | None) -> "tuple[Command[Any], Any]":
+    """The command and the request for it, by former names, too."""
     command_line, note = aliases.translated(sys.argv[1:] if argv is None else argv)
     if note is not None:
         print(f"eeio: {note}", file=sys.stderr)
-    first = command_line[0] if command_line else None
-    # Shell completion needs all commands.
-    if not command_line and "_ARGCOMPLETE" not in os.environ:
+    completes = "_ARGCOMPLETE" in os.environ
+    if not command_line and not completes:
         command_line = ["--help"]
-    alone = "_ARGCOMPLETE" not in os.environ and first in (*registry.COMMANDS, "--version")
+    first = command_line[0] if command_line else None
+    # Shell completion needs all commands, and so does the help.
+    alone = not completes and first in (*registry.COMMANDS, "--version")
     top = parser(first if alone else None)
-    if "_ARGCOMPLETE" in os.environ:
-        with suppress(ImportError):
-            import argcomplete
-
-            from eeio.commands.completion import attach
-
-            attach(top)
-            argcomplete.autocomplete(top)
+    if completes:
+        _complete(top)
     if first == "import":
         from eeio.commands.importing import with_source
 
@@ -182,7 +182,22 @@ def _main(argv: Sequence[str] | None) -> int:
     arguments = top.parse_args(command_line)
     from eeio.commands.parsers import request_of
 
-    command, request = request_of(arguments)
+    return request_of(arguments)
+
+
+def _complete(top: argparse.ArgumentParser) -> None:
+    """Answers a shell that completes a command line, and ends the program."""
+    with suppress(ImportError):
+        import argcomplete
+
+        from eeio.commands.completion import attach
+
+        attach(top)
+        argcomplete.autocomplete(top)
+
+
+def _main(argv: Sequence[str] | None) -> int:
+    command, request = _parsed(argv)
     try:
         with (
             _trusted_programs(),

@@ -53,6 +53,11 @@ class Option:
     action: Any = None
     """The argparse.Action of an option that does more than to store its value."""
 
+    @property
+    def has_many(self) -> bool:
+        """Whether its value is a tuple of several."""
+        return self.repeat or self.count in ("*", "+", "...")
+
     def written(self, value: Any) -> list[str]:
         """The words that give the option this value; none for None."""
         flag = self.flags[0]
@@ -110,12 +115,20 @@ def switch(*flags: str, stored: Mapping[str, Any] = _NOT_STORED, **more: Any) ->
     return _field(Option(flags, is_switch=True, **more), False, stored)
 
 
+def changed(request: type, name: str, **changes: Any) -> Any:
+    """The field of another request, with changes of its option."""
+    (field,) = (field for field in dataclasses.fields(request) if field.name == name)
+    metadata = {_METADATA: dataclasses.replace(field.metadata[_METADATA], **changes)}
+    return dataclasses.field(
+        default=field.default, default_factory=field.default_factory, metadata=metadata
+    )
+
+
 def _field(option: Option, default: Any, stored: Mapping[str, Any]) -> Any:
     metadata = {_METADATA: option, **stored}
     if option.required:
         return dataclasses.field(metadata=metadata)
-    has_many = option.repeat or option.count in ("*", "+", "...")
-    if has_many and default is None:
+    if option.has_many and default is None:
         default = ()
     return dataclasses.field(default=default, metadata=metadata)
 

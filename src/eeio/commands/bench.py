@@ -30,8 +30,8 @@ from eeio.measure.campaign.planned_campaign import Plan
 from eeio.measure.campaign.progress import duration_text
 from eeio.measure.campaign.runner import campaign_locks, execute, store_lock
 from eeio.measure.power import check_meters
-from eeio.options import Command, argument, option, switch
-from eeio.record.design import Options, drawn_seed
+from eeio.options import Command, argument, changed, option, switch
+from eeio.record.design import Options
 from eeio.record.store import Store, load
 from eeio.report.document import render_markdown
 from eeio.report.documents import bench as report
@@ -111,15 +111,7 @@ class BenchRequest:
         group="runs",
         rare=True,
     )
-    seed: int = option(
-        "--seed",
-        default_factory=drawn_seed,
-        value="N",
-        help="repeat the random order of a campaign",
-        parse=amounts.seed,
-        group="runs",
-        rare=True,
-    )
+    seed: int = changed(Options, "seed", group="runs")
     timeout: float = option(
         "--timeout",
         value="S",
@@ -128,12 +120,7 @@ class BenchRequest:
         default=3600.0,
         group="runs",
     )
-    share_machine: bool = switch(
-        "--share-machine",
-        help="allow parallel campaigns (no energy for overlapping runs)",
-        group="runs",
-        rare=True,
-    )
+    share_machine: bool = changed(Options, "share_machine", group="runs")
     wait: float | None = wait_option("runs")
     command_name: tuple[str, ...] = option(
         "--command-name",

@@ -4,7 +4,7 @@ from dataclasses import dataclass, fields
 
 from eeio.errors import EeioError, LimitError
 from eeio.measure.campaign import sweep
-from eeio.options import option
+from eeio.options import changed, option
 from eeio.record.design import Options
 from eeio.units.amounts import reading_rate
 from eeio_power.monitor import COUNTER_RATE_HZ, SAMPLE_RATE_HZ
@@ -21,14 +21,7 @@ def _sweep(text: str) -> str:
 class CampaignRequest(Options):
     """The stored options, with one rate for meters and counters."""
 
-    sweeps: tuple[str, ...] = option(
-        "--sweep",
-        value="FACTOR=VALUES",
-        parse=_sweep,
-        repeat=True,
-        help="factor values, e.g. threads=1..256, file_size=1m..9m+2m; repeatable",
-        group="factors",
-    )
+    sweeps: tuple[str, ...] = changed(Options, "sweeps", parse=_sweep)
     rate: float | None = option(
         "--rate",
         value="HZ",

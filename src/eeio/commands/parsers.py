@@ -126,14 +126,13 @@ def _settings(field: "dataclasses.Field[Any]", option: Option) -> dict[str, Any]
     settings: dict[str, Any] = {"help": argparse.SUPPRESS if option.hidden else option.help}
     if option.is_switch:
         return settings | {"action": "store_true"}
-    has_many = option.repeat or option.count in ("*", "+", "...")
     if field.default_factory is not dataclasses.MISSING:
         settings["default"] = argparse.SUPPRESS  # the request makes it
     elif option.flags and option.required:
         settings["required"] = True
-    elif option.flags and has_many:
+    elif option.flags and option.has_many:
         settings["default"] = []
-    elif not has_many and not option.required:
+    elif not option.has_many and not option.required:
         settings["default"] = field.default
     optional = {
         "metavar": option.value,

@@ -231,7 +231,7 @@ def _mean_ratios(values: Values, key: str) -> dict[str, float]:
             rows[label] = of_nodes
     most = max(map(len, rows.values()))
     common = {label: of_nodes for label, of_nodes in rows.items() if 2 * len(of_nodes) > most}
-    nodes = set.intersection(*map(set, common.values()))
+    nodes = set.intersection(*(set(of_nodes) for of_nodes in common.values()))
     usual = {label: statistics.median(of_nodes.values()) for label, of_nodes in common.items()}
     ratios = {}
     for name in next(iter(common.values())):
@@ -255,9 +255,8 @@ def outliers_of(tests: Sequence[NodeTest]) -> list[Outlier]:
         for node, own in of_node.items()
     }
     # The smallest adjusted p of a node is Simes' p that none of its rows differs.
-    p_of_node = dict(
-        zip(in_node, adjust(list(map(min, in_node.values())), "benjamini-hochberg"), strict=True)
-    )
+    smallest = [min(of_rows) for of_rows in in_node.values()]
+    p_of_node = dict(zip(in_node, adjust(smallest, "benjamini-hochberg"), strict=True))
     chosen = [node for node, p in p_of_node.items() if p <= FALSE_SHARE]
     level = FALSE_SHARE * len(chosen) / max(1, len(of_node))
     outliers = []

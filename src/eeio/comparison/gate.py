@@ -193,7 +193,7 @@ def headline(cells: Sequence[Cell]) -> str:
 def key_of(metric: str, cell: Cell) -> str | None:
     """Of power that of the widest domain that was measured."""
     if metric == "W":
-        return next(filter(cell.n, POWER.values()), None)
+        return next((key for key in POWER.values() if cell.n(key)), None)
     return named(metric).key
 
 

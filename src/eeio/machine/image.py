@@ -66,8 +66,10 @@ _TRIES = 5
 def in_the_way(filesystem: str, directory: Path) -> Path | None:
     """An existing file with the name of the image or its mount point, if any, also a dangling
     link."""
-    names = (directory / f"eeio-{filesystem}.img", directory / f"eeio-{filesystem}")
-    return next(filter(os.path.lexists, names), None)
+    for path in (directory / f"eeio-{filesystem}.img", directory / f"eeio-{filesystem}"):
+        if os.path.lexists(path):
+            return path
+    return None
 
 
 @dataclass(frozen=True)

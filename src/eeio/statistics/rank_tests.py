@@ -159,7 +159,8 @@ def dunn_p(
         return dict.fromkeys(combinations(range(len(samples)), 2))
     # Equal values have their mean rank.
     ranks = (np.cumsum(counts) - (counts - 1) / 2.0)[place.ravel()]
-    means = np.array(list(map(np.mean, np.split(ranks, np.cumsum(sizes)[:-1]))))
+    of_samples = np.split(ranks, np.cumsum(sizes)[:-1])
+    means = np.array([np.mean(of_sample) for of_sample in of_samples])
     variance = total * (total + 1) / 12.0 - ties / (12.0 * (total - 1))
     first, second = np.triu_indices(len(samples), 1)
     error = np.sqrt(variance * (1.0 / sizes[first] + 1.0 / sizes[second]))

@@ -427,10 +427,12 @@ def _requested(root: Path) -> list[Command]:
 def _questions(root: Path) -> Iterator[list[str]]:
     """Of the drives, the BMC and the Raspberry Pi of a machine."""
     disks = [path.name for path in _matches(root, "sys/block/*")]
-    for name in filter(re.compile("[sh]d").match, disks):
-        yield ["hdparm", "-C", f"/dev/{name}"]
-    for name in filter(re.compile(r"nvme\d+n\d+").fullmatch, disks):
-        yield ["nvme", "get-feature", f"/dev/{name}", "-f", "6"]
+    for name in disks:
+        if name.startswith(("sd", "hd")):
+            yield ["hdparm", "-C", f"/dev/{name}"]
+    for name in disks:
+        if re.fullmatch(r"nvme\d+n\d+", name):
+            yield ["nvme", "get-feature", f"/dev/{name}", "-f", "6"]
     if any((root / name).exists() for name in ("dev/ipmi0", "dev/ipmi/0", "dev/ipmidev/0")):
         local = ["ipmitool", "-I", "open", "-c"]
         yield [*local, *DCMI_POWER_READING.split()]

@@ -31,11 +31,16 @@ def rounds_table(campaigns: Sequence[Campaign]) -> Table | None:
     )
 
 
+def _beginning(reason: str) -> str:
+    """Which of the two reasons it is."""
+    if reason.startswith(PRECISE):
+        return PRECISE
+    return MOST if reason.startswith(MOST) else ""
+
+
 def _row(campaign: Campaign) -> tuple[str, ...]:
     design = campaign.design
-    why = Counter(
-        next(filter(reason.startswith, (PRECISE, MOST)), "") for reason in design.stopped.values()
-    )
+    why = Counter(_beginning(reason) for reason in design.stopped.values())
     still_open = len(design.experiments) - len(design.stopped)
     drift = "; ".join(map(_drift, trends(campaign)))
     return (

@@ -277,11 +277,12 @@ def _repetitions(
             stamp(panel, stamped)
     axis = label + (", logarithmic scale" if logarithmic else "")
     figure.supylabel(textwrap.fill(axis, int(14 * figure.get_size_inches()[1])), fontsize=8)
+    names = ", ".join(f"{machine}, {drive}" for machine, drive in places)
     return finished(
         figure,
         title + ending(stamped),
         legend,
-        f"{axis}: {len(cells)} experiments on {', '.join(map(', '.join, places))}. "
+        f"{axis}: {len(cells)} experiments on {names}. "
         f"From {min(values):.4g} to {max(values):.4g}. {_A_REPETITION}.",
     )
 
@@ -289,7 +290,7 @@ def _repetitions(
 def _buffers(cells: Sequence[Cell]) -> list[str]:
     """The states of the buffer cache in these cells, in the order of the colours."""
     states = {cell.factors["buffer"] for cell in cells}
-    return list(filter(states.__contains__, _COLOURS))
+    return [state for state in _COLOURS if state in states]
 
 
 def _legend(buffers: Sequence[str]) -> list[tuple[Line2D, str]]:
