@@ -87,12 +87,28 @@ def test_two_phases_of_dd(home: Path, eeio: Eeio, tracer: str) -> None:
     assert [p["bytes_moved"] for p in phases] == [20 << 16, 20 << 16]
 
 
+def _writes_with_pauses(path: Path, *pauses_s: float) -> tuple[str, ...]:
+    """A program that writes 20 blocks before each pause.
+
+    It is one process with one open file: a close between two blocks is a phase of its own where a
+    busy machine makes it slow.
+    """
+    program = (
+        "import os, sys, time\n"
+        "file = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT)\n"
+        "for pause_s in map(float, sys.argv[2:]):\n"
+        "    for _ in range(20):\n"
+        "        os.write(file, bytes(1 << 16))\n"
+        "    time.sleep(pause_s)\n"
+    )
+    return (sys.executable, "-c", program, str(path), *map(str, pauses_s))
+
+
 @needs_strace
 def test_power_is_in_every_output(home: Path, eeio: Eeio) -> None:
-    """The window is long enough for readings: dd, a pause, dd."""
-    dd = f"dd if=/dev/zero of={home}/f bs=64k count=20 conv=notrunc"
-    arguments = ("record", "trace", "--meter", "demo", "--gap", "9", "--file", str(home / "f"))
-    program = ("--", "sh", "-c", f"{dd}; sleep 1; {dd}")
+    """The window is long enough for readings: writes, a pause, writes."""
+    arguments = ("record", "trace", "--meter", "demo", "--gap", "60", "--file", str(home / "f"))
+    program = ("--", *_writes_with_pauses(home / "f", 1, 0))
     shown = eeio(*arguments, "-o", str(home / "a"), "--replay", str(home / "t.csv"), *program)
     for domain in ("system", "package", "device"):
         assert f"DEMO {domain} " in shown.stdout
@@ -293,11 +309,9 @@ def test_dd_with_and_without_its_flush(home: Path, eeio: Eeio, flushes: bool) ->
 @needs_strace
 def test_joules_of_phases_and_rest_are_those_of_the_total(home: Path, eeio: Eeio) -> None:
     """Long enough for the demo meter: a phase over the pauses, and a rest of a second."""
-    dd = f"dd if=/dev/zero of={home}/f bs=64k count=20 conv=notrunc"
-    program = f"{dd}; sleep 0.4; {dd}; sleep 0.4; {dd}; sleep 1"
     done = eeio(
         "record", "trace", "--meter", "demo", "-o", str(home / "o"), "--file", str(home / "f"),
-        "--format", "json", "--gap", "0.9", "--", "sh", "-c", program,
+        "--format", "json", "--gap", "60", "--", *_writes_with_pauses(home / "f", 0.4, 0.4, 1),
     )  # fmt: skip
     body = json.loads(done.stdout)
     _assert_times_and_bytes_add_up(body)
