@@ -46,7 +46,7 @@ def query(request: QueryRequest) -> int:
     try:
         with signals_raise("nothing was changed"):  # its temporary folder is removed
             columns, rows = parquet.query(request.sql, folders, load_campaigns(names))
-    except RuntimeError as error:  # DuckDB's, of a signal
+    except RuntimeError as error:  # DuckDB's, of a signal while the tables are made
         raise InterruptedCampaignError(signal.SIGINT, f"{error}; nothing was changed") from error
     if request.format == "json":
         body = [dict(zip(columns, map(_plain, row), strict=True)) for row in rows]

@@ -5,12 +5,13 @@ One file per table and campaign, `runs-NAME.parquet`. Each contains the version 
 
 import csv
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from eeio.errors import RejectedError
+from eeio.errors import InterruptedCampaignError, RejectedError
 from eeio.exchange.tidy.rows import SCHEMA_VERSION, TABLES, rows
 from eeio.paths import make_output_folder
 from eeio.record.store import Campaign
@@ -87,14 +88,31 @@ def query(
         )
     with _tables(library, folders, campaigns) as connection:
         try:
-            found = connection.execute(sql)
-            names = [column[0] for column in found.description]
-            if (twice := next((one for one in names if names.count(one) > 1), None)) is not None:
-                raise RejectedError(f"SQL: two columns are called {twice!r}; name them with AS")
-            return names, found.fetchall()
+            names, rows = _interruptible(connection, sql)
         except library.Error as error:
             known = "; ".join(f"{name}({', '.join(columns)})" for name, columns in TABLES.items())
             raise RejectedError(f"SQL: {_line(error)}. Tables: {known}") from error
+    repeated = [name for name in names if names.count(name) > 1]
+    if repeated:
+        raise RejectedError(f"SQL: two columns are called {repeated[0]!r}; name them with AS")
+    return names, rows
+
+
+def _interruptible(connection: Any, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """Columns and rows. A signal ends the query, because Python handles signals in the main thread
+    only, and this one waits there: DuckDB itself looks for them too rarely."""
+
+    def run() -> tuple[list[str], list[tuple[Any, ...]]]:
+        result = connection.execute(sql)
+        return [column[0] for column in result.description], result.fetchall()
+
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        answer = pool.submit(run)
+        try:
+            return answer.result()
+        except InterruptedCampaignError:
+            connection.interrupt()
+            raise
 
 
 @contextmanager
