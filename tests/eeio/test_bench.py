@@ -10,6 +10,7 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -21,19 +22,20 @@ from tests.processes import Code
 from tests.simulators import FakeRapl
 
 from eeio.comparison.commands import Bench
-from eeio.errors import RejectedError
+from eeio.errors import RejectedError, ToolOutputError
 from eeio.machine import caches, image
 from eeio.machine.filesystem import WITHOUT_STORAGE, backing_device, mount_of
 from eeio.machine.undo import UndoJournal
 from eeio.measure.bench import plan, request, trial
-from eeio.measure.bench.plan import How
-from eeio.measure.campaign import command_bytes, probes, volumes
+from eeio.measure.bench.plan import Executions, How
+from eeio.measure.campaign import command_bytes, probes, shared_process, volumes
 from eeio.measure.campaign.volumes import Volume
 from eeio.record.design import Options
 from eeio.record.run import DeviceCounters
 from eeio.record.store import load
 
 MIB = 1 << 20
+CAMPAIGNS = Path(__file__).parents[1] / "data/campaigns"
 LOOP = Path(trial.__file__).with_name("eeio-command-1.0.0") / "loop.py"
 CONTRACT = {
     "command", "n", "duration_s", "cpu_s", "bytes_device_read", "bytes_device_written",
@@ -61,10 +63,11 @@ def test_a_command_has_its_figures_or_the_reason_why_not(home: Path, eeio: Eeio)
     assert 0 < first["cpu_s"]["median"] < 10 * first["duration_s"]["median"]
     assert first["bytes_asked"]["median"] >= 2 * MIB, "read from one file, written to another"
     assert first["exit_codes"] == {"0": first["executions"]}
-    assert first["executions"] > 3, "what is over so soon is repeated inside a run"
+    assert first["executions"] == second["executions"] == 3, "no meter needs more of them"
     for name in ("energy_j", "power_w", "efficiency_bytes_per_j"):
         assert first[name] is None and "meter" in first["reasons"][name]
-    assert second["durable_s"] is None and second["reasons"]["durable_s"] == "it wrote no data"
+    assert second["durable_s"] is None
+    assert second["reasons"]["durable_s"] in ("it wrote no data", shared_process.ONE_FLUSH)
     time = next(one for one in body["comparisons"] if one["metric"] == "duration_s")
     assert (time["a"], time["b"]) == (first["command"], "true") and time["ratio"] > 0
     assert {one["metric"] for one in body["comparisons"]} >= {"energy_j", "duration_s"}
@@ -367,7 +370,7 @@ def test_a_run_repeats_a_command_by_its_time_until_durable(
     tried = trial.run(command, How(), str(tmp_path), 0)
     assert tried.bytes_written == pytest.approx(MIB, rel=0.1)
     assert tried.durable_s > 1000
-    assert tried.executions(How(), 0.0) == 1
+    assert tried.executions(How(), 0.0).count == 1
 
 
 def test_what_writes_nothing_waits_for_no_drive(
@@ -383,7 +386,20 @@ def test_what_writes_nothing_waits_for_no_drive(
 def test_a_change_of_names_waits_for_the_drive(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its processes have written no bytes, and the drive has."""
+    """Its processes have written no bytes, and the drive has; without the command it has not."""
+    if backing_device(tmp_path)[0] is None:
+        pytest.skip("needs a directory on a disk")
+    written = iter([0, 4096, 4096, 8192, 8192, 12288, 12288, 12288])
+    monkeypatch.setattr(command_bytes, "LEAST_CHANGE_BYTES", 1)
+    monkeypatch.setattr(trial, "read_counters", lambda drive: DeviceCounters(0, next(written)))
+    (command,) = request.commands(["true"], (), {})
+    tried = trial.run(command, How(shortest_s=1000.0), str(tmp_path), 0)
+    assert tried.bytes_written == 0 and tried.writes
+
+
+def test_a_change_of_names_lasts_until_it_is_on_the_drive(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if backing_device(tmp_path)[0] is None:
         pytest.skip("needs a directory on a disk")
     written = itertools.count(step=4096)
@@ -407,6 +423,18 @@ def test_one_write_of_another_program_makes_no_writer(
     assert not trial.run(command, How(shortest_s=1000.0), str(tmp_path), 0).writes
 
 
+def test_a_drive_that_others_write_to_makes_no_writer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if backing_device(tmp_path)[0] is None:
+        pytest.skip("needs a directory on a disk")
+    written = itertools.count(step=4096)
+    monkeypatch.setattr(command_bytes, "LEAST_CHANGE_BYTES", 1)
+    monkeypatch.setattr(trial, "read_counters", lambda drive: DeviceCounters(0, next(written)))
+    (command,) = request.commands(["true"], (), {})
+    assert not trial.run(command, How(shortest_s=1000.0), str(tmp_path), 0).writes
+
+
 @pytest.mark.parametrize(
     ("durable_s", "period_s", "how", "count"),
     [
@@ -419,7 +447,74 @@ def test_one_write_of_another_program_makes_no_writer(
     ],
 )
 def test_executions_of_a_run(durable_s: float, period_s: float, how: How, count: int) -> None:
-    assert trial.Trial(durable_s, None, None).executions(how, period_s) == count
+    tried = trial.Trial(durable_s, None, None)
+    assert tried.executions(how, period_s) == Executions(count, writes=True)
+    assert tried.executions(how, None) == Executions(1, writes=True)
+
+
+@pytest.mark.parametrize(
+    ("durable_s", "how", "share"),
+    [
+        (0.1, How(), True),
+        (0.2, How(), False),
+        (0.1, How(prepare="true"), False),
+        (0.1, How(precision=0.03), False),
+        (0.1, How(settle_s=1.0), False),
+    ],
+)
+def test_which_runs_share_a_process(durable_s: float, how: How, share: bool) -> None:
+    tried = trial.Trial(durable_s, 0, 0, writes=False)
+    assert tried.executions(how, None) == Executions(share_process=share)
+    assert not tried.executions(how, 0.1).share_process
+
+
+def test_runs_that_share_a_process_are_runs_of_their_own(home: Path, eeio: Eeio) -> None:
+    """Of three commands, of which one is too slow to share one."""
+    commands = ("true", "cat /dev/null", "sleep 0.25")
+    body = found(home, eeio, *commands, "-r", "20", "--meter", "none", "--seed", "1")
+    assert [(one["n"], one["executions"]) for one in body["commands"]] == [(20, 20)] * 3
+    campaign = load(home / "data/eeio/results/b")
+    runs = sorted(campaign.runs, key=lambda run: run.order_index)
+    assert [run.order_index for run in runs] == list(range(60))
+    for planned, run in zip(campaign.design.runs, runs, strict=True):
+        assert (planned.repetition, planned.order_index) == (run.repetition, run.order_index)
+        assert planned.experiment.experiment.id == run.experiment.id
+    for earlier, later in pairwise(runs):
+        assert earlier.started_monotonic_s + earlier.duration_s <= later.started_monotonic_s
+    for run in runs:
+        (phase,) = run.phases
+        assert phase.metrics["executions"] == phase.metrics["exit_code_0"] == 1.0
+    assert len({run.raw for run in runs}) < 60
+    assert "true" in eeio("report", "b").stdout
+
+
+def test_a_failure_in_a_shared_process_is_no_figure(home: Path, eeio: Eeio) -> None:
+    """The sixth execution fails. Its counter is in memory: a command that writes shares none."""
+    with tempfile.NamedTemporaryFile("w", dir="/dev/shm") as counter:
+        counter.write("0")
+        counter.flush()
+        path = counter.name
+        command = f"read n <{path}; echo $((n + 1)) >{path}; test $n -lt 5"
+        done = bench(home, eeio, command, "--format", "json", "-r", "10", "--meter", "none", code=3)
+    (one,) = json.loads(done.stdout)["commands"]
+    assert one["n"] == 0 and one["duration_s"] is None
+    assert one["reason"].startswith("exit code 1")
+    assert len(load(home / "data/eeio/results/b").runs) == 10
+
+
+@pytest.mark.parametrize(("each", "count"), [([[1.0, 1.1, 0.0, 0.0, 4096, 0]], 1), ([], 0)])
+def test_a_record_that_lacks_executions_gives_no_figures(
+    tmp_path: Path, each: list[list[float]], count: int
+) -> None:
+    campaign = load(CAMPAIGNS / "bench")
+    (tmp_path / "command.json").write_text(json.dumps({"each": each}))
+    run = next(run for run in campaign.runs if run.phases)
+    separate = shared_process.separated(run, campaign.design.runs[:2], tmp_path)
+    reason = f"{count} of 2 executions were recorded"
+    assert [(one.phases, one.validity) for one in separate] == [((), (reason,))] * 2
+    (tmp_path / "command.json").write_text('{"each": "none"}')
+    with pytest.raises(ToolOutputError, match="not a command's record"):
+        shared_process.separated(run, campaign.design.runs[:2], tmp_path)
 
 
 def test_time_and_bytes_are_printed_before_the_first_run(home: Path, eeio: Eeio) -> None:
@@ -700,7 +795,10 @@ def test_runs_at_least(home: Path, precision: float | None, expected: int) -> No
     how = How(repetitions=2, precision=precision, least=7)
     options = Options(preset=plan.PRESET, device=None, seed=1, suite=plan.SUITE,
                       directory=str(home), meters=())  # fmt: skip
-    assert plan.make(options, commands, [1], how, str(home)).protocol.repetitions == expected
+    assert (
+        plan.make(options, commands, [Executions()], how, str(home)).protocol.repetitions
+        == expected
+    )
 
 
 def test_an_outlier_is_reported() -> None:

@@ -23,7 +23,7 @@ from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, EeioError, Limit
 from eeio.measure.bench import plan as plans
 from eeio.measure.bench import request as requests
 from eeio.measure.bench import trial
-from eeio.measure.bench.plan import How
+from eeio.measure.bench.plan import Executions, How
 from eeio.measure.bench.trial import Trial
 from eeio.measure.campaign import safety
 from eeio.measure.campaign.planned_campaign import Plan
@@ -281,13 +281,15 @@ def bench(request: BenchRequest) -> int:
     restore_orphans()
     period_s = _period_s(options)
     # The trials, too, would disturb a campaign on this machine.
-    with campaign_locks(plans.make(options, wanted, [1] * len(wanted), how, directory)):
+    once = [Executions()] * len(wanted)
+    with campaign_locks(plans.make(options, wanted, once, how, directory)):
         trials = [trial.run(command, how, directory, request.warmup) for command in wanted]
         # The file system of the directory can be flushed after each execution, a drive cannot.
-        is_single = request.device is not None
-        counts = [1 if is_single else one.executions(how, period_s) for one in trials]
+        how_often = once
+        if request.device is None:
+            how_often = [of_command.executions(how, period_s) for of_command in trials]
         plan = replace(
-            plans.make(options, wanted, counts, how, directory, [one.writes for one in trials]),
+            plans.make(options, wanted, how_often, how, directory),
             name=store.folder.name,
             created_utc=datetime.now(UTC).isoformat(timespec="seconds"),
             disks=safety.disks(options),
@@ -299,6 +301,7 @@ def bench(request: BenchRequest) -> int:
                 new.create(plan)
                 safety.note_targets(options, new.folder)
                 stack.enter_context(store_lock(new.folder))
+            counts = [executions.count for executions in how_often]
             outcome = execute(plan, store, _announce(plan, trials, counts))
     show(store, request)
     if outcome.invalid:
@@ -393,13 +396,13 @@ def _store(name: str | None) -> Store:
     return store
 
 
-def _period_s(options: Options) -> float:
-    """How far apart the readings of the slowest meter are, s; 0 without one."""
+def _period_s(options: Options) -> float | None:
+    """How far apart the readings of the slowest meter are, s; None without one."""
     check_meters(options.meters)
     source = open_source(options.meters, False)
     try:
         rates = options.rate_hz, options.counter_rate_hz
-        return max((reading_period_s(meter, *rates) for meter in source.meters), default=0.0)
+        return max((reading_period_s(meter, *rates) for meter in source.meters), default=None)
     finally:
         close_meters(source.meters)
 

@@ -1,5 +1,6 @@
 """A campaign of commands: each is an experiment of the level `application`."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -7,8 +8,9 @@ from pathlib import Path
 from eeio.errors import RejectedError
 from eeio.machine import caches
 from eeio.measure.bench.request import Command
+from eeio.measure.campaign import shared_process
 from eeio.measure.campaign.planned_campaign import Plan
-from eeio.measure.campaign.run_order import in_rounds, order
+from eeio.measure.campaign.run_order import in_blocks, in_rounds
 from eeio.measure.profiles import profile as profiles
 from eeio.record.design import AdaptiveProtocol, Options, PlannedExperiment, Protocol
 from eeio.record.run import CacheLayers, Experiment
@@ -16,6 +18,9 @@ from eeio.record.run import CacheLayers, Experiment
 SUITE = "bench"
 PROFILE = "eeio-command-1.0.0"
 PRESET = "standard"
+_BLOCKS = 10
+"""Of several commands whose runs share a process: each command has so many blocks of runs."""
+_MOST_IN_BLOCK = 1000
 
 
 @dataclass(frozen=True)
@@ -50,16 +55,26 @@ class How:
             raise RejectedError(f"--stdin {self.stdin}: no such file")
 
 
+@dataclass(frozen=True)
+class Executions:
+    """How a run executes its command: `count` times, with a flush after each of several if it
+    writes. `share_process`: runs that follow each other share the process that starts the command,
+    as no meter has to be read between them."""
+
+    count: int = 1
+    writes: bool = False
+    share_process: bool = False
+
+
 def make(
     options: Options,
     commands: Sequence[Command],
-    counts: Sequence[int],
+    how_often: Sequence[Executions],
     how: How,
     directory: str,
-    writers: Sequence[bool] = (),
 ) -> Plan:
-    """The plan of a campaign in which a run of `commands[k]` is so many executions, `counts[k]`,
-    with a flush after each if the command writes (`writers[k]`). Raises RejectedError."""
+    """The plan of a campaign in which a run executes `commands[k]` as `how_often[k]` says. Raises
+    RejectedError."""
     how.check()
     rule = None
     if how.precision is not None:
@@ -75,10 +90,8 @@ def make(
         if (why := rule.impossible()) is not None:
             raise RejectedError(why)
     experiments = [
-        _planned(command, count, how, directory, is_writer)
-        for command, count, is_writer in zip(
-            commands, counts, writers or [False] * len(counts), strict=True
-        )
+        _planned(command, executions, how, directory)
+        for command, executions in zip(commands, how_often, strict=True)
     ]
     repetitions = how.repetitions if rule is None else max(3, min(how.repetitions, 4))
     repetitions = max(repetitions, how.least or 0)
@@ -94,23 +107,25 @@ def make(
         not_measured=(),
         runs=(),
     )
-    return _ordered(plan)
-
-
-def _ordered(plan: Plan) -> Plan:
-    experiments = list(plan.experiments)
-    repetitions = plan.protocol.repetitions
-    if plan.protocol.adaptive is not None:
+    if rule is not None:
         return replace(plan, runs=in_rounds(experiments, repetitions, plan))
-    return replace(plan, runs=order(experiments, repetitions, plan.options))
+    sizes = [_runs_in_block(executions, repetitions, len(commands)) for executions in how_often]
+    return replace(plan, runs=in_blocks(experiments, repetitions, sizes, options.seed))
+
+
+def _runs_in_block(executions: Executions, repetitions: int, commands: int) -> int:
+    if not executions.share_process:
+        return 1
+    blocks = 1 if commands == 1 else _BLOCKS
+    return min(_MOST_IN_BLOCK, math.ceil(repetitions / blocks))
 
 
 def _planned(
-    command: Command, count: int, how: How, directory: str, is_writer: bool
+    command: Command, executions: Executions, how: How, directory: str
 ) -> PlannedExperiment:
     factors = {
         "command": command.as_factor,
-        "count": str(count),
+        "count": str(executions.count),
         "cache": "cold" if how.cold else "warm",
         "directory": directory,
         "timeout_s": f"{how.timeout_s:g}",
@@ -118,11 +133,12 @@ def _planned(
         **({"conclude": how.conclude} if how.conclude else {}),
         **({"stdin": how.stdin} if how.stdin else {}),
         **({"ignore_failure": "on"} if how.ignore_failure else {}),
-        **({"flush": "each"} if is_writer and count > 1 else {}),
+        **({"flush": "each"} if executions.writes and executions.count > 1 else {}),
+        **({shared_process.FACTOR: shared_process.SHARED} if executions.share_process else {}),
     }
     # Where it ran, how often in a run, and when it is given up, is not what was asked. A named
     # command is the same one, however its text changes.
-    how_often = {"directory", "count", "flush", "timeout_s"}
+    how_often = {"directory", "count", "flush", "timeout_s", shared_process.FACTOR}
     left_out = factors.keys() - {"cache"} if command.name else how_often
     described = {k: v for k, v in factors.items() if k not in left_out}
     described |= {"words": command.name or command.text, **command.parameters}

@@ -3,13 +3,15 @@
 import json
 import math
 import os
+import select
 import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from eeio.errors import EeioError, RejectedError
@@ -18,7 +20,7 @@ from eeio.machine.counters import read_counters
 from eeio.machine.filesystem import BlockDevice, backing_device
 from eeio.machine.owner import Orphans
 from eeio.machine.undo import mark
-from eeio.measure.bench.plan import How
+from eeio.measure.bench.plan import Executions, How
 from eeio.measure.bench.request import Command
 from eeio.measure.campaign import command_bytes
 from eeio.measure.campaign.pilots import READINGS
@@ -29,6 +31,7 @@ _LOOP = Path(__file__).with_name("eeio-command-1.0.0") / "loop.py"
 # (starting, flushing, reading meters) is little.
 _REPEATED_S = 1.0
 _MOST_TRIALS = 3
+_CONTROL_S = 0.1
 _MOST_EXECUTIONS = 100_000
 # Less than this is left of a disk on which a command failed for it.
 _FULL_BYTES = 1 << 20
@@ -51,15 +54,20 @@ class Trial:
         time; another program writes now and then."""
         return self.writes and self.bytes_written == 0
 
-    def executions(self, how: How, period_s: float) -> int:
-        """How many executions make a run: one, or as many as the slowest meter (a reading in
-        `period_s`) resolves."""
+    def executions(self, how: How, period_s: float | None) -> Executions:
+        """How a run executes the command: once, or as often as the slowest meter (a reading in
+        `period_s`; None without a meter) resolves."""
         # A prepared or cold state lasts for one execution only.
         alone = how.prepare or how.conclude or how.cold
         if alone or self.durable_s >= how.shortest_s:
-            return 1
+            return Executions(writes=self.writes)
+        if period_s is None:
+            # Runs that are decided one by one, and pauses, need processes of their own.
+            may_share = how.precision is None and how.settle_s == 0.0
+            return Executions(writes=self.writes, share_process=may_share and not self.writes)
         wanted_s = max(_REPEATED_S, READINGS * period_s)
-        return min(_MOST_EXECUTIONS, math.ceil(wanted_s / max(self.durable_s, 1e-5)))
+        count = min(_MOST_EXECUTIONS, math.ceil(wanted_s / max(self.durable_s, 1e-5)))
+        return Executions(count, self.writes)
 
 
 def run(command: Command, how: How, directory: str, warmup: int) -> Trial:
@@ -72,11 +80,22 @@ def run(command: Command, how: How, directory: str, warmup: int) -> Trial:
         trial = _once(command, how, directory)
         _shell(how.conclude, directory, "--conclude")
     for _ in range(_MOST_TRIALS - 1):
-        if not trial.may_be_of_others or trial.executions(how, 0.0) == 1:
-            break
+        if not trial.may_be_of_others or trial.executions(how, 0.0).count == 1:
+            return trial
         flush(Path(directory), None)
         trial = _once(command, how, directory)
+    if trial.may_be_of_others and _others_write(directory):
+        return replace(trial, writes=False)
     return trial
+
+
+def _others_write(directory: str) -> bool:
+    """Whether the drive writes without the command, too: then its count shows nothing."""
+    drive = backing_device(Path(directory))[0]
+    before_bytes = _written_bytes(drive)
+    time.sleep(_CONTROL_S)
+    flush(Path(directory), None)
+    return _written_bytes(drive) - before_bytes >= command_bytes.LEAST_CHANGE_BYTES
 
 
 def _once(command: Command, how: How, directory: str) -> Trial:
@@ -124,7 +143,7 @@ def _once(command: Command, how: How, directory: str) -> Trial:
             f"{command.text}: {left} of its processes continued in the background, so its time "
             "would be incomplete; let it wait for them"
         )
-    lasted_s, account = float(body["executions_s"][0]), body["account"]
+    lasted_s, account = float(body["executed_s"]), body["account"]
     if account is None:  # it may have written
         return Trial(lasted_s + synced.end_s - synced.start_s, None, None)
     written = max(0, account["write_bytes"] - account["cancelled_write_bytes"])
@@ -151,14 +170,28 @@ def _ended(options: Sequence[str], timeout_s: float) -> tuple[int | None, str, i
             env={**os.environ, **mark()},
         )
         try:
-            code: int | None = process.wait(timeout_s)
-        except subprocess.TimeoutExpired:
-            code = None
+            code = _exit_code(process, timeout_s)
         finally:
             _end(process)
         errors.seek(max(0, errors.tell() - 4096))
         lines = errors.read().decode(errors="replace").strip().splitlines()
     return code, lines[-1][:300] if lines else "", process.pid
+
+
+def _exit_code(process: "subprocess.Popen[bytes]", timeout_s: float) -> int | None:
+    """None where the time was out."""
+    try:
+        # Popen would look for the end every 50 ms.
+        descriptor = os.pidfd_open(process.pid)
+    except OSError:  # a kernel before 5.3
+        with suppress(subprocess.TimeoutExpired):
+            return process.wait(timeout_s)
+        return None
+    try:
+        has_ended = select.select([descriptor], [], [], timeout_s)[0]
+    finally:
+        os.close(descriptor)
+    return process.wait() if has_ended else None
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:

@@ -158,9 +158,9 @@ class Progress:
         else:
             print(text, file=sys.stderr, flush=True)
 
-    def run_done(self, text: str, cost: str = "") -> None:
-        """Counts one run and prints its result; a bar also shows its energy."""
-        self._done += 1
+    def runs_done(self, count: int, text: str, cost: str = "") -> None:
+        """Counts runs and prints the result of the last one; a bar also shows its energy."""
+        self._done += count
         eta = format_duration(self.eta_s())
         line = f"[{self._done}/{self._total}] {text}" + ("" if self._bar else f" (ETA {eta})")
         if sys.stderr.isatty():

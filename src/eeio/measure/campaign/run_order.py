@@ -29,6 +29,24 @@ def order(
     )
 
 
+def in_blocks(
+    experiments: Sequence[PlannedExperiment], repetitions: int, sizes: Sequence[int], seed: int
+) -> tuple[PlannedRun, ...]:
+    """All repetitions in a random order of blocks, in which `sizes[k]` repetitions of
+    `experiments[k]` follow each other."""
+    random_order = random.Random(seed)
+    blocks = []
+    for experiment, size in zip(experiments, sizes, strict=True):
+        for first in range(1, repetitions + 1, size):
+            blocks.append((experiment, range(first, min(first + size, repetitions + 1))))
+    random_order.shuffle(blocks)
+    pairs = [(experiment, repetition) for experiment, block in blocks for repetition in block]
+    return tuple(
+        PlannedRun(index, experiment, repetition, random_order.randrange(1, 2**31))
+        for index, (experiment, repetition) in enumerate(pairs)
+    )
+
+
 def in_rounds(
     experiments: Sequence[PlannedExperiment], repetitions: int, design: Design
 ) -> tuple[PlannedRun, ...]:

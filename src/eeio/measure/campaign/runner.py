@@ -6,12 +6,18 @@ import re
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from eeio.errors import EeioError, InterruptedCampaignError, LimitError, RejectedError
+from eeio.errors import (
+    EeioError,
+    InterruptedCampaignError,
+    LimitError,
+    RejectedError,
+    ToolOutputError,
+)
 from eeio.files import typed
 from eeio.machine import frequency, image
 from eeio.machine.drive import wear
@@ -19,7 +25,7 @@ from eeio.machine.filesystem import BlockDevice, backing_devices
 from eeio.machine.lock import FolderLock, drive_lock, machine_lock
 from eeio.machine.undo import UndoJournal
 from eeio.measure import environment
-from eeio.measure.campaign import rounds, safety, server_power
+from eeio.measure.campaign import rounds, safety, server_power, shared_process
 from eeio.measure.campaign.annotations import annotated
 from eeio.measure.campaign.forecast import cannot_resolve
 from eeio.measure.campaign.invocation import invoke
@@ -203,20 +209,22 @@ class _Campaign:
                 has_budget = options.max_written_bytes is not None
                 budget = WriteBudget(self._plan, self._stored() if has_budget else (), segment)
                 while left:
-                    for planned in left:
-                        if (why := budget.why_not(planned.experiment)) is not None:
+                    for group in shared_process.groups(left):
+                        if (why := budget.why_not(group[0].experiment)) is not None:
                             self._end(why, progress)
                             break
-                        self._check_programs(planned)
-                        run = _storable(self._one(planned, power))
-                        self._check_programs(planned)
-                        store.append(run)
-                        budget.add(run)
+                        self._check_programs(group[0])
+                        runs = list(map(_storable, self._group(group, power)))
+                        self._check_programs(group[0])
+                        store.append_all(runs)
+                        for run in runs:
+                            budget.add(run)
                         power.forget(time.monotonic())
                         if self._done is not None:
-                            self._done.append(run)
-                        progress.run_done(run_text(planned, run), cost_of_run(run))
-                        self._note_missing_power(run, source, progress)
+                            self._done.extend(runs)
+                        text, cost = run_text(group[-1], runs[-1]), cost_of_run(runs[-1])
+                        progress.runs_done(len(runs), text, cost)
+                        self._note_missing_power(runs[-1], source, progress)
                     left = self._another_round(progress)
             self._clean_up()
             self._note_wear(self._plan.wear[:1], again=True)
@@ -494,6 +502,17 @@ class _Campaign:
         """By which an adaptive campaign sees that the machine has settled."""
         if self._plan.protocol.adaptive is not None and self._store.has_idle():
             self._measurement.set_idle_baseline(load(self._store.folder).idle)
+
+    def _group(self, group: Sequence[PlannedRun], power: PowerMonitor) -> list[Run]:
+        """The runs of a group, which share a process if there are several."""
+        if len(group) == 1:
+            return [self._one(group[0], power)]
+        run = self._one(shared_process.joined(group), power)
+        try:
+            return shared_process.separated(run, group, self._store.folder / run.raw)
+        except (ToolOutputError, LimitError) as error:
+            unusable = replace(run, phases=(), validity=(*run.validity, str(error)))
+            return shared_process.separated(unusable, group, self._store.folder / run.raw)
 
     def _one(
         self,

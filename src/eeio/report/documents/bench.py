@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from eeio.report.page.panels import Panel
 
 SCHEMA_VERSION = 1
+_MOST_LISTED = 5
 
 _NAMES = {"duration_s": "time", "durable_s": "time until durable", "energy_j": "energy"}
 
@@ -283,6 +284,8 @@ def _remarks(one: Bench) -> list[str]:
 
 def _outliers(one: Bench) -> str:
     times = ", ".join(map(_time, one.outliers))
+    if len(one.outliers) > _MOST_LISTED:
+        times = f"{_time(min(one.outliers))} to {_time(max(one.outliers))}"
     return (
         f"outliers: {len(one.outliers)} of {one.n} runs of {one.label} took {times}, far from the "
         "median. Other work on the machine or a cold cache may cause this: repeat on a quiet "

@@ -35,73 +35,68 @@ ACCOUNTS = (
 )
 
 
+class Usage:
+    """What the executions took: each of the first KEPT, and all together."""
+
+    def __init__(self):
+        self.each = []
+        self.codes = {}
+        self.ended_s = time.monotonic()
+        self.executed_s = self.user_s = self.system_s = 0.0
+        self.peak_bytes = 0
+
+    def add(self, start_s, end_s, code, resources):
+        """One execution; `resources` are its process's, and those of processes that it left."""
+        user_s = sum(used.ru_utime for used in resources)
+        system_s = sum(used.ru_stime for used in resources)
+        peak_bytes = 1024 * max(used.ru_maxrss for used in resources)
+        self.ended_s = end_s
+        self.executed_s += end_s - start_s
+        self.user_s += user_s
+        self.system_s += system_s
+        self.peak_bytes = max(self.peak_bytes, peak_bytes)
+        self.codes[code] = self.codes.get(code, 0) + 1
+        if len(self.each) < KEPT:
+            self.each.append((start_s, end_s, user_s, system_s, peak_bytes, code))
+
+    def add_late(self, resources):
+        """Of processes that ended after the last execution."""
+        self.user_s += sum(used.ru_utime for used in resources)
+        self.system_s += sum(used.ru_stime for used in resources)
+
+
 def main(words):
     factors = dict(word.split("=", 1) for word in words)
-    command = json.loads(factors["command"])
-    argv = ["/bin/sh", "-c", command] if isinstance(command, str) else command
     os.chdir(factors["directory"])
     group, home = (os.environ.pop(f"EEIO_{name}_GROUP", "") for name in ("IO", "OWN"))
     if group:
         enter(group)
-    # Made once: of a command that takes a millisecond each of these would be a part in twenty.
-    null = os.open(os.devnull, os.O_RDWR)
-    quiet = [(os.POSIX_SPAWN_DUP2, null, 0), (os.POSIX_SPAWN_DUP2, null, 1)]
-    if factors.get("stdin"):
-        quiet[0] = (os.POSIX_SPAWN_OPEN, 0, factors["stdin"], os.O_RDONLY, 0)
-    environment = {os.fsencode(key): os.fsencode(value) for key, value in os.environ.items()}
-    program = shutil.which(argv[0]) or argv[0]
-    flush = flush_of(".") if factors.get("flush") == "each" else None
-    executions, codes = [], {}
-    executed_s = user_s = system_s = 0.0
-    peak_bytes = 0
-    status = 0
+    usage = Usage()
     before = account_of_children()
-    began_s = ended_s = time.monotonic()
-    for number in range(int(factors["count"])):
-        if flush is not None and number:
-            flush()
-        start_s = time.monotonic()
-        try:
-            child = os.posix_spawn(program, argv, environment, file_actions=quiet)
-        except OSError as error:
-            sys.exit(f"{argv[0]}: {error.strerror}")
-        _, ended, usage = os.wait4(child, 0)
-        ended_s = time.monotonic()
-        executed_s += ended_s - start_s
-        code = os.waitstatus_to_exitcode(ended)
-        for used in (usage, *adopted()):
-            user_s += used.ru_utime
-            system_s += used.ru_stime
-            peak_bytes = max(peak_bytes, used.ru_maxrss * 1024)
-        codes[code] = codes.get(code, 0) + 1
-        if len(executions) < KEPT:
-            executions.append(ended_s - start_s)
-        if code != 0 and factors.get("ignore_failure") != "on":
-            status = code
-            break
+    began_s = time.monotonic()
+    status = execute(factors, usage)
     # One that runs now is left; one that ends until the account is read is in it.
     running = left()
-    for used in adopted():
-        user_s += used.ru_utime
-        system_s += used.ru_stime
+    usage.add_late(list(adopted()))
     after = account_of_children()
     if group:
         enter(home)  # later writes are not the command's
+    account = None
+    if before is not None and after is not None:
+        account = {name: after[name] - before[name] for name in ACCOUNTS}
     body = {
         "start_monotonic_s": began_s,
-        "end_monotonic_s": ended_s,
-        "count": sum(codes.values()),
-        "executions_s": executions,
-        "executed_s": executed_s,
-        "exit_codes": codes,
-        "user_s": user_s,
-        "system_s": system_s,
-        "memory_peak_bytes": peak_bytes,
+        "end_monotonic_s": usage.ended_s,
+        "count": sum(usage.codes.values()),
+        "each": usage.each,
+        "executed_s": usage.executed_s,
+        "exit_codes": usage.codes,
+        "user_s": usage.user_s,
+        "system_s": usage.system_s,
+        "memory_peak_bytes": usage.peak_bytes,
         # A process begins with the peak of who started it: less than this cannot be seen.
         "memory_own_bytes": own_peak_bytes(),
-        "account": None
-        if before is None or after is None
-        else {name: after[name] - before[name] for name in ACCOUNTS},
+        "account": account,
         "left": running,
     }
     with open(os.path.join(factors["output"], "command.json"), "w", encoding="utf-8") as file:
@@ -110,6 +105,35 @@ def main(words):
         print(f"ended by signal {signal.Signals(-status).name}", file=sys.stderr)
         sys.exit(128 - status)
     sys.exit(status)
+
+
+def execute(factors, usage):
+    """Executes the command so often; ends at the first that fails, and returns its code."""
+    command = json.loads(factors["command"])
+    argv = ["/bin/sh", "-c", command] if isinstance(command, str) else command
+    # Made once: of a command that takes a millisecond each of these would be a part in twenty.
+    null = os.open(os.devnull, os.O_RDWR)
+    quiet = [(os.POSIX_SPAWN_DUP2, null, 0), (os.POSIX_SPAWN_DUP2, null, 1)]
+    if factors.get("stdin"):
+        quiet[0] = (os.POSIX_SPAWN_OPEN, 0, factors["stdin"], os.O_RDONLY, 0)
+    environment = {os.fsencode(key): os.fsencode(value) for key, value in os.environ.items()}
+    program = shutil.which(argv[0]) or argv[0]
+    flush = flush_of(".") if factors.get("flush") == "each" else None
+    for number in range(int(factors["count"])):
+        if flush is not None and number:
+            flush()
+        start_s = time.monotonic()
+        try:
+            child = os.posix_spawn(program, argv, environment, file_actions=quiet)
+        except OSError as error:
+            sys.exit(f"{argv[0]}: {error.strerror}")
+        _, ended, resources = os.wait4(child, 0)
+        end_s = time.monotonic()
+        code = os.waitstatus_to_exitcode(ended)
+        usage.add(start_s, end_s, code, [resources, *adopted()])
+        if code != 0 and factors.get("ignore_failure") != "on":
+            return code
+    return 0
 
 
 def adopt(words):
