@@ -70,6 +70,35 @@ def test_a_damaged_campaign_is_deleted(results: Path, eeio: Eeio) -> None:
     assert not (results / "one").exists()
 
 
+@pytest.mark.root
+@pytest.mark.parametrize("owned", ["results", "one", "one/campaign.json"])
+def test_root_deletes_no_campaign_that_another_user_could_replace(
+    results: Path, home: Path, eeio: Eeio, owned: str
+) -> None:
+    """That user could put a link in the place of the folder while root answers the question."""
+    path = results.parent / owned if owned == "results" else results / owned
+    os.chown(path, 65534, 65534)
+    assert "not deleted as root" in eeio("rm", "one", "--yes", code=2).stderr
+    assert (results / "one/runs.jsonl").exists()
+
+
+@pytest.mark.root
+def test_root_opens_no_lock_below_a_folder_of_another_user(
+    results: Path, home: Path, eeio: Eeio
+) -> None:
+    """The lock of an incomplete campaign can be a link to a file that root would make."""
+    half_made = results / ".x.new"
+    half_made.mkdir()
+    (half_made / ".lock").symlink_to(home / "made-by-root")
+    os.chown(results, 65534, 65534)
+    eeio("doctor", "restore", code=None)
+    assert half_made.exists() and not (home / "made-by-root").exists()
+    os.chown(results, 0, 0)
+    (half_made / ".lock").unlink()
+    eeio("doctor", "restore")
+    assert not half_made.exists()
+
+
 @pytest.mark.parametrize("name", [".", "..", "./", "one/..", "./."])
 def test_a_dot_is_no_name_of_a_campaign(
     results: Path, eeio: Eeio, name: str, monkeypatch: pytest.MonkeyPatch

@@ -32,6 +32,8 @@ class RmRequest:
 def remove(request: RmRequest) -> int:
     folders = list(dict.fromkeys(map(_stored, request.names)))
     for folder in folders:
+        # It could be replaced by another folder before it is deleted.
+        paths.check_campaign_to_change(folder, "deleted")
         print(f"{folder}: {_summary(folder)}", file=sys.stderr)
     if not request.yes:
         _ask(len(folders))

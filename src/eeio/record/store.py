@@ -387,8 +387,9 @@ def _new_file(path: Path) -> TextIO:
 
 
 def remove_half_made(aside: Path) -> bool:
-    """Deletes a campaign that was never finished, unless a living process makes it."""
-    if not aside.is_dir() or aside.is_symlink():
+    """Deletes a campaign that was never finished, unless a living process makes it. Root deletes
+    none that another user could replace."""
+    if not aside.is_dir() or aside.is_symlink() or why_untrusted(aside) is not None:
         return False
     with suppress(OSError), (aside / _LOCK).open("a") as lock:
         try:
