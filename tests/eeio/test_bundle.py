@@ -186,6 +186,15 @@ def test_two_campaigns_of_one_name_are_rejected(stored: Path, home: Path, eeio: 
     assert not (home / "artifact").exists()
 
 
+@pytest.mark.root
+def test_root_bundles_no_campaign_that_another_user_could_change(
+    stored: Path, home: Path, in_process: InProcess
+) -> None:
+    """A folder of it could become a link while the files are copied."""
+    os.chown(stored, 65534, 65534)
+    assert "not bundled as root" in in_process("export", "bundle", "c", code=2).err
+
+
 def test_the_command_that_measured() -> None:
     options = Options(
         preset="quick", device=None, seed=7, suite="eeio-suite", directory="/mnt/a disk",

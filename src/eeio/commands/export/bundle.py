@@ -5,6 +5,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from eeio import paths
 from eeio.commands.campaign_folders import load_campaigns
 from eeio.commands.export.pages import pages
 from eeio.commands.plots import plot_files
@@ -56,6 +57,9 @@ def bundle(request: BundleRequest) -> int:
     if request.sign is not None:
         signatures.check_key(request.sign)
     campaigns = load_campaigns(request.campaigns)
+    for campaign in campaigns:
+        # A folder of it could become a link between the check of its files and their copy.
+        paths.check_campaign_to_change(campaign.folder, "bundled")
     bundles.check_names(campaigns)
     first = campaigns[0].folder.resolve().name
     folder: Path = request.output or Path(f"{first}-bundle")
