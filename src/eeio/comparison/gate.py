@@ -201,7 +201,9 @@ def why_not_tested(
     cell: Cell, other: Cell | None, key: str, before: Side, after: Side
 ) -> str | None:
     """Of the cell before and the `other` after; None if the gate tests them."""
-    failure = _failure(after.campaigns, cell.experiment_id)
+    failed_before = _failed(before.campaigns, cell.experiment_id)
+    failed_after = _failed(after.campaigns, cell.experiment_id)
+    failure = failed_after.text if failed_after.share == 1 else None
     if other is None:
         return f"{after.name} has no result of it: {failure or 'it did not run'}"
     if not cell.n(key):
@@ -209,6 +211,8 @@ def why_not_tested(
     if not other.n(key):
         reason = other.why(key) or failure or "not measured"
         return f"{after.name} does not have this metric: {reason}"
+    if failed_after.share > failed_before.share:
+        return f"{failed_after.text} (before: {failed_before.failed} of {failed_before.runs})"
     if key in OF_EFFICIENCY and cell.efficiency_of != other.efficiency_of:
         return (
             f"the energies are of different power domains: {', '.join(cell.efficiency_of)} and "
@@ -224,16 +228,37 @@ def why_not_tested(
     return None
 
 
-def _failure(campaigns: Sequence[Campaign], experiment_id: str) -> str | None:
-    """None if a run of the experiment is valid, or if there is none."""
-    runs = []
+@dataclass(frozen=True)
+class _Failed:
+    """How many of the runs of an experiment failed, with the reason of the first."""
+
+    failed: int
+    runs: int
+    reason: str
+
+    @property
+    def share(self) -> float:
+        return self.failed / self.runs if self.runs else 0.0
+
+    @property
+    def text(self) -> str:
+        counted = f"{self.failed} of {self.runs}"
+        if self.failed == self.runs:
+            counted = str(self.runs)
+        return f"{counted} runs failed: {self.reason}"
+
+
+def _failed(campaigns: Sequence[Campaign], experiment_id: str) -> _Failed:
+    reasons = []
+    count = 0
     for campaign in campaigns:
         for run in campaign.runs:
-            if run.experiment.id == experiment_id:
-                runs.append(run)
-    if not runs or not all(run.validity for run in runs):
-        return None
-    return f"{len(runs)} runs failed: {next(reason for run in runs for reason in run.validity)}"
+            if run.experiment.id != experiment_id:
+                continue
+            count += 1
+            if run.validity:
+                reasons.append(run.validity[0])
+    return _Failed(len(reasons), count, next(iter(reasons), ""))
 
 
 @dataclass(frozen=True)

@@ -163,6 +163,35 @@ def test_runs_that_failed_tell_why() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("failed_before", "failed_after", "verdict"),
+    [(0, 1, "not tested"), (0, 4, "not tested"), (2, 2, "passed"), (3, 2, "passed")],
+)
+def test_runs_that_fail_more_often_than_before_fail_the_gate(
+    failed_before: int, failed_after: int, verdict: str
+) -> None:
+    """The runs that are left may be as fast as before."""
+
+    def campaign(name: str, failed: int) -> Campaign:
+        runs = tuple(
+            made.run(n, validity=("exit code 1: Input/output error",) if n < failed else ())
+            for n in range(6)
+        )
+        return Campaign(None, made.design(name, 6), made.MACHINE, (), None, runs)  # type: ignore[arg-type]
+
+    one = replace(cell("a", "4 KiB", around(100)), experiment_id=made.EXPERIMENT.id)
+    found = gate(
+        Side("old", [one], [campaign("old", failed_before)]),
+        Side("new", [one], [campaign("new", failed_after)]),
+        0.05,
+        None,
+    )
+    assert verdicts(found) == [verdict]
+    if verdict == "not tested":
+        expected = f"{failed_after} of 6 runs failed: exit code 1: Input/output error"
+        assert found.rows[0].reason == f"{expected} (before: {failed_before} of 6)"
+
+
 def test_no_experiment_with_the_metric_is_an_error() -> None:
     with pytest.raises(EeioError, match="no experiment of old has p99"):
         judged([cell("a", "4 KiB", around(100))], [cell("b", "4 KiB", around(100))], 0.05, "p99")
