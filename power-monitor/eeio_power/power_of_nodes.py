@@ -5,6 +5,8 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,9 @@ from eeio_power.recording import LATER_FIELDS, READING_FIELDS, SCHEMA_VERSION
 # Of the node's windows. They end together, with the program; starting it takes some time.
 _MOST_APART_S = 1.0
 _MOST_APART = 0.05
+
+# Clocks of nodes that no service sets.
+_MOST_CLOCKS_DIFFER_S = 300.0
 
 # Which rank of its node a process is. Inside a Slurm job, mpirun's variable comes first: its ranks
 # inherit Slurm's of the batch script, 0 for all of them.
@@ -55,6 +60,8 @@ class NodeRecording:
     readings: tuple[EnergyReading, ...]
     counted: bool = True
     """False for a node that ran a part of the program outside the measurement."""
+    ended_unix_s: float | None = None
+    """By the node's clock; None in files of `eeio record power`."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +131,10 @@ def load(path: Path) -> NodeRecording:
         if duration_s == 0:
             raise LimitError("duration_s: 0, so that there is no power")
         counted = body.get("counted", True) is not False
-        return NodeRecording(str(body.get("node", path.stem)), duration_s, readings, counted)
+        node, ended_unix_s = str(body.get("node", path.stem)), None
+        if "clocks" in body:
+            ended_unix_s = q.TIMESTAMP.checked(body["clocks"][1][0], "clocks")
+        return NodeRecording(node, duration_s, readings, counted, ended_unix_s)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise RejectedError(f"{path}: not output of `eeio meter node` ({error})") from error
 
@@ -146,11 +156,13 @@ def add(recordings: Sequence[NodeRecording]) -> Sum:
 
     A domain is summed over the one reading of its kind that each node has, by any meter; if a node
     has several, over the readings of each meter. A node whose reading is missing or invalid makes
-    the sum invalid, and is named. Raises RejectedError for a duplicate node.
+    the sum invalid, and is named. Raises RejectedError for a duplicate node, and for one that was
+    recorded at another time.
     """
     recordings = [recording for recording in recordings if recording.counted]
     names = [recording.node for recording in recordings]
     _check_names(names)
+    _check_times(recordings)
     duration_s = max(recording.duration_s for recording in recordings)
     shortest = min(recordings, key=lambda recording: recording.duration_s)
     remarks = []
@@ -175,6 +187,22 @@ def _check_names(names: Sequence[str]) -> None:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise RejectedError(f"{', '.join(twice)}: more than one recording; give one a node")
+
+
+def _check_times(recordings: Sequence[NodeRecording]) -> None:
+    """A folder that was used before has files of nodes that did not run this time."""
+    ended = [(r.ended_unix_s, r) for r in recordings if r.ended_unix_s is not None]
+    ended.sort(key=lambda pair: pair[0])
+    for (earlier_s, earlier), (later_s, later) in pairwise(ended):
+        if later_s - later.duration_s - earlier_s > _MOST_CLOCKS_DIFFER_S:
+            raise RejectedError(
+                f"{earlier.node} and {later.node} were recorded at different times: "
+                f"{_utc(earlier_s)} and {_utc(later_s)}. Give the recordings of one run only"
+            )
+
+
+def _utc(unix_s: float) -> str:
+    return datetime.fromtimestamp(unix_s, UTC).isoformat(timespec="seconds")
 
 
 def _by_meter(

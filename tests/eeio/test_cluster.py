@@ -53,6 +53,19 @@ def test_energies_add_and_errors_add_in_quadrature() -> None:
     assert total.valid and total.reasons == ()
 
 
+def test_nodes_that_were_recorded_at_different_times_are_rejected() -> None:
+    """A folder that was used before has files of nodes that do not run this time."""
+    now_s = 1.7e9
+    both = [replace(node("a", GOOD), ended_unix_s=now_s), node("b", GOOD)]
+    for later_s in (0.0, 200.0, 309.0):  # no service sets their clocks
+        both[1] = replace(both[1], ended_unix_s=now_s + later_s)
+        assert add(both).nodes == ("a", "b")
+    for later_s in (311.0, 86400.0, -86400.0):
+        both[1] = replace(both[1], ended_unix_s=now_s + later_s)
+        with pytest.raises(RejectedError, match=r"different times: 20[0-9-]+T.* of one run only"):
+            add(both)
+
+
 def test_a_node_of_clients_counts_for_nothing() -> None:
     """It has a part in the program, and no meter."""
     clients = replace(node("c"), counted=False)
