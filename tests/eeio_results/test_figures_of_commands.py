@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from eeio.analysis.summary import quartiles
+from eeio.errors import EeioError
 from eeio.record.run import MEMORY_CACHE, Experiment, Phase
 from eeio.record.store import load
 from eeio.units.number_text import number
@@ -242,3 +243,15 @@ def test_a_bench(output_of: OutputOf, tmp_path: Path) -> None:
     assert of is not None
     wanted = {"median": 1e9 / of.median, "q1": 1e9 / of.q3, "q3": 1e9 / of.q1}
     assert one["efficiency_bytes_per_j"] == pytest.approx(wanted, rel=1e-12)
+
+
+@pytest.mark.parametrize("factor", ["{", "7", "[1]", ""])
+def test_a_command_that_is_no_text_is_an_error_of_its_file(tmp_path: Path, factor: str) -> None:
+    from eeio.comparison import commands
+
+    campaign = load(Path(__file__).parents[1] / "data/campaigns/bench")
+    (first, *others) = campaign.design.experiments
+    damaged = replace(first, factors={**first.factors, "command": factor})
+    plan = replace(campaign.design, experiments=(damaged, *others))
+    with pytest.raises(EeioError, match=r"campaign.json: the factor `command` is neither"):
+        commands.benches(replace(campaign, design=plan))

@@ -1,6 +1,5 @@
 """The commands of `eeio bench`: figures of one execution, and which command takes more."""
 
-import json
 import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -10,6 +9,8 @@ from itertools import combinations
 from eeio.analysis.observation import NOT_READ, Key, Missing, Observation, Value, known, observed
 from eeio.analysis.selection import is_powered, main_source, repetitions_by_source
 from eeio.analysis.summary import Quartiles, bytes_per_j, quartiles, summarize
+from eeio.errors import EeioError
+from eeio.files import inputs
 from eeio.record.run import (
     COMMAND_READ,
     COMMAND_WRITTEN,
@@ -138,19 +139,23 @@ def benches(campaign: Campaign) -> list[Bench]:
                 dict(planned.experiment.arguments),
                 runs.get(planned.experiment.id, []),
             ),
-            text=_text(planned.factors.get("command", '""')),
+            text=_text(campaign, planned.factors.get("command", '""')),
         )
         for planned in campaign.design.experiments
         if planned.experiment.tool == "command"
     ]
 
 
-def _text(factor: str) -> str:
-    """A command as typed, from the profile's factor."""
-    call = json.loads(factor)
-    if isinstance(call, str):
-        return call
-    return " ".join(call)
+def _text(campaign: Campaign, factor: str) -> str:
+    """A command as typed, from the profile's factor. Raises EeioError."""
+    try:
+        call = inputs.parse_json(factor.encode(), inputs.RECORD_BYTES)
+        return call if isinstance(call, str) else " ".join(call)
+    except (ValueError, TypeError) as error:
+        raise EeioError(
+            f"{campaign.folder / 'campaign.json'}: the factor `command` is neither a text nor a "
+            f"list of texts: {factor!r:.60}"
+        ) from error
 
 
 def comparisons(found: Sequence[Bench]) -> list[Comparison]:
