@@ -613,6 +613,15 @@ def test_a_conclude_that_fails_is_reported(home: Path, eeio: Eeio) -> None:
     assert one["n"] == 0 and one["reason"].startswith("--conclude failed: exit code 1: mkdir")
 
 
+@pytest.mark.parametrize("option", ["--prepare", "--conclude"])
+def test_what_precedes_and_follows_leaves_no_process(home: Path, eeio: Eeio, option: str) -> None:
+    """It would take power during the run."""
+    background = "setsid -f sleep 60"
+    done = bench(home, eeio, option, background, "true", "-r", "1", "--meter", "none", code=1)
+    assert "1 of its processes continued in the background" in done.stderr
+    assert not (home / "data/eeio/results/b").exists()
+
+
 def test_a_program_runs_without_a_shell(home: Path, eeio: Eeio) -> None:
     body = found(home, eeio, "-r", "2", "--meter", "none", "--", "sh", "-c", "echo $0 $1 > p", "x")
     assert body["commands"][0]["command"] == "sh -c echo $0 $1 > p x"

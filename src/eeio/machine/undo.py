@@ -679,7 +679,7 @@ def _end_process_group(entry: UndoEntry, owner_name: str) -> None:
         # Its leader has ended. The number may be another group's since, but not of processes that
         # the journal's owner started.
         marked = _marked(owner_name)
-        _end(lambda: {pid for pid in _members(leader) if pid in marked}, 2 * _KILL_GRACE_S)
+        _end(lambda: {pid for pid in group_members(leader) if pid in marked}, 2 * _KILL_GRACE_S)
 
 
 def end_group(group: int) -> None:
@@ -696,7 +696,7 @@ def end_group(group: int) -> None:
             return
 
 
-def _members(group: int) -> set[int]:
+def group_members(group: int) -> set[int]:
     """Processes of the group that run; zombies that wait for their parent do not."""
     members = set()
     for folder in Path("/proc").glob("[0-9]*"):
@@ -708,7 +708,7 @@ def _members(group: int) -> set[int]:
 
 def group_alive(group: int) -> bool:
     """Whether a process of the group still runs."""
-    return bool(_members(group))
+    return bool(group_members(group))
 
 
 _RESTORE: dict[str, Callable[[UndoEntry], None]] = {

@@ -19,7 +19,7 @@ from eeio.machine.caches import flush
 from eeio.machine.counters import read_counters
 from eeio.machine.filesystem import BlockDevice, backing_device
 from eeio.machine.owner import Orphans
-from eeio.machine.undo import mark
+from eeio.machine.undo import group_members, mark
 from eeio.measure.bench.plan import Executions, How
 from eeio.measure.bench.request import Command
 from eeio.measure.campaign import command_bytes
@@ -74,11 +74,11 @@ def run(command: Command, how: How, directory: str, warmup: int) -> Trial:
     """Runs a command `warmup` times and once more. EeioError where it fails, RejectedError where it
     cannot be run at all."""
     for left in reversed(range(warmup + 1)):
-        _shell(how.prepare, directory, "--prepare")
+        _shell(how.prepare, how, directory, "--prepare")
         if left == 0:  # no waiting for writes of other programs
             flush(Path(directory), None)
         trial = _once(command, how, directory)
-        _shell(how.conclude, directory, "--conclude")
+        _shell(how.conclude, how, directory, "--conclude")
     for _ in range(_MOST_TRIALS - 1):
         if not trial.may_be_of_others or trial.executions(how, 0.0).count == 1:
             return trial
@@ -111,12 +111,11 @@ def _once(command: Command, how: How, directory: str) -> Trial:
         drive = backing_device(Path(directory))[0]
         before_bytes = _written_bytes(drive)
         orphans = Orphans(mark())
-        code, stderr, group = _ended(
-            [sys.executable, "-I", "-S", str(_LOOP), *options], how.timeout_s
-        )
+        ended = _ended([sys.executable, "-I", "-S", str(_LOOP), *options], how.timeout_s)
+        code, stderr = ended.code, ended.stderr
         synced = flush(Path(directory), None)
         changed_bytes = _written_bytes(drive) - before_bytes
-        left = orphans.end(group)
+        left = orphans.end(ended.group)
         results = Path(output) / "command.json"
         if code is None:
             raise EeioError(
@@ -157,9 +156,18 @@ def _written_bytes(drive: BlockDevice | None) -> int:
     return 0 if drive is None else read_counters(drive).written_bytes
 
 
-def _ended(options: Sequence[str], timeout_s: float) -> tuple[int | None, str, int]:
-    """Its exit code, None where the time was out, its last words, and the number of its process
-    group, with no process left in it."""
+@dataclass(frozen=True)
+class _Ended:
+    """A program that has ended: its exit code (None where the time was out), its last words, the
+    number of its process group, and how many processes of that group were ended after it."""
+
+    code: int | None
+    stderr: str
+    group: int
+    left: int
+
+
+def _ended(options: Sequence[str], timeout_s: float, directory: str | None = None) -> _Ended:
     with tempfile.TemporaryFile(dir=temporary_folder()) as errors:
         process = subprocess.Popen(
             options,
@@ -167,15 +175,17 @@ def _ended(options: Sequence[str], timeout_s: float) -> tuple[int | None, str, i
             stdout=subprocess.DEVNULL,
             stderr=errors,
             start_new_session=True,
+            cwd=directory,
             env={**os.environ, **mark()},
         )
         try:
             code = _exit_code(process, timeout_s)
+            left = len(group_members(process.pid))
         finally:
             _end(process)
         errors.seek(max(0, errors.tell() - 4096))
         lines = errors.read().decode(errors="replace").strip().splitlines()
-    return code, lines[-1][:300] if lines else "", process.pid
+    return _Ended(code, lines[-1][:300] if lines else "", process.pid, left)
 
 
 def _exit_code(process: "subprocess.Popen[bytes]", timeout_s: float) -> int | None:
@@ -201,9 +211,20 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
     process.wait()
 
 
-def _shell(text: str | None, directory: str, option: str) -> None:
+def _shell(text: str | None, how: How, directory: str, option: str) -> None:
+    """What is left of it would take power during the run, or work for the command unmeasured."""
     if not text:
         return
-    done = subprocess.run(["sh", "-c", text], cwd=directory, check=False)
-    if done.returncode != 0:
-        raise EeioError(f"{option} {text}: exit code {done.returncode}")
+    orphans = Orphans(mark())
+    ended = _ended(["sh", "-c", text], how.timeout_s, directory)
+    left = ended.left + orphans.end(ended.group)
+    if ended.code is None:
+        raise EeioError(f"{option} {text}: not done after {how.timeout_s:g} s, and was ended")
+    if ended.code != 0:
+        words = f": {ended.stderr}" if ended.stderr else ""
+        raise EeioError(f"{option} {text}: exit code {ended.code}{words}")
+    if left:
+        raise EeioError(
+            f"{option} {text}: {left} of its processes continued in the background, and were "
+            "ended; let it wait for them"
+        )
