@@ -61,6 +61,7 @@ from eeio_power.delay import MOST_MEAN_SHARE, MOST_MISSING, Near, delay_error_j,
 from eeio_power.false_readings import (
     FINE_SHARE,
     LEAST_STEPS,
+    counter_doubts,
     doubted,
     earlier_readings,
     false_readings,
@@ -620,6 +621,7 @@ def meter_energy(
             *filter(None, (channel.doubt for channel in counted)),
             *_part_doubts(reading, channels, energy_of),
             *step_doubts(reading, channels, times_s, values, start_s, end_s),
+            *counter_doubts(reading, channels, times_s, values, start_s, end_s),
         ]
         reading = doubted(reading, doubts)
         if calibration := of_domain(calibrations, domain):
@@ -705,7 +707,7 @@ def _part_doubts(
 def _is_in_total(channel: Channel, reading: EnergyReading) -> bool:
     """Whether a power that is not counted is of the reading's domain and includes nothing that the
     reading leaves out: a rail next to the input. Outputs of supplies are compared as a sum, and
-    counters, which may be updated once a minute, by their steps (`step_doubts`)."""
+    counters, which may be updated once a minute, by their steps (`counter_doubts`)."""
     left_out = set(channel.contents.leaves_out)
     is_of_domain = channel.domain == reading.domain and channel.quantity == "power_w"
     if not is_of_domain or left_out & set(reading.includes):

@@ -29,6 +29,9 @@ from eeio_power.window_readings import (
 # Counters with equal increments at most of so many steps are one; fewer steps are inconclusive.
 LEAST_STEPS = 3
 # Two packages may run alike for a moment.
+LEAST_COUNTED = 0.8
+"""Of a window between the first and the last step of a counter next to its power."""
+_FEWEST_COUNTED = 3
 LEAST_EQUAL_STEPS = 20
 # Increments of one register are equal, except for the rounding of each read, in quanta.
 EQUAL_QUANTA = 1.5
@@ -282,6 +285,77 @@ def step_doubts(
             names = f"{first.name} and {second.name}"
             doubts.append(f"{names} change in step: they may be one counter")
     return doubts
+
+
+def counter_doubts(
+    reading: EnergyReading,
+    channels: Sequence[Channel],
+    times_s: Sequence[float],
+    values: Sequence[Sequence[float]],
+    start_s: float,
+    end_s: float,
+) -> list[str]:
+    """Counters next to the power that is counted, which saw another energy: the power is frozen, or
+    of another scale. They move in large steps, so that most of the window has to be between two."""
+    if reading.power_w is None or reading.uncertainty_j is None:
+        return []
+    low, high = bisect_right(times_s, start_s), bisect_right(times_s, end_s)
+    doubts = []
+    for channel, column in zip(channels, values, strict=True):
+        if not _counts_the_same(channel, reading, channels):
+            continue
+        steps = _steps(times_s[low:high], column[low:high])
+        if len(steps) < _FEWEST_COUNTED or steps[-1].value < steps[0].value:
+            continue
+        counted_s = steps[-1].time_s - steps[0].time_s
+        if counted_s < LEAST_COUNTED * (end_s - start_s):
+            continue
+        counted_j = steps[-1].value - steps[0].value
+        power_w = counted_j / counted_s
+        # A step is seen at the next reading, and the power of the rest of the window is unknown.
+        unseen_s = steps[0].late_s + steps[-1].late_s + (end_s - start_s - counted_s)
+        limit_j = (
+            reading.uncertainty_j
+            + channel.accuracy_relative * counted_j
+            + 2 * channel.resolution
+            + unseen_s * max(power_w, reading.power_w)
+        )
+        if abs(power_w - reading.power_w) * counted_s > limit_j:
+            doubts.append(
+                f"{channel.name} counted {power_w:.1f} W in {counted_s:.1f} s of the window, and "
+                f"the power is {reading.power_w:.1f} W"
+            )
+    return doubts
+
+
+def _counts_the_same(channel: Channel, reading: EnergyReading, channels: Sequence[Channel]) -> bool:
+    """Whether it is a counter that is not counted, next to a power of the same parts that is."""
+    if channel.in_domain_total or channel.quantity != "energy_j":
+        return False
+    for other in channels:
+        is_total = other.in_domain_total and other.domain == reading.domain
+        if is_total and (other.quantity != "power_w" or other.contents != channel.contents):
+            return False
+    return channel.domain == reading.domain
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A change of a counter: the reading that shows it, s, how long after the one before that is,
+    s, and the counter's value, J."""
+
+    time_s: float
+    late_s: float
+    value: float
+
+
+def _steps(times_s: Sequence[float], values: Sequence[float]) -> list[_Step]:
+    steps = []
+    read = [(at, value) for at, value in zip(times_s, values, strict=True) if value == value]
+    for (before_s, before), (now_s, now) in pairwise(read):
+        if now != before:
+            steps.append(_Step(now_s, now_s - before_s, now))
+    return steps
 
 
 def in_step(

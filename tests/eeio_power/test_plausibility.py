@@ -252,6 +252,46 @@ def test_packages_that_move_in_step_are_reported_and_others_are_not() -> None:
     assert not found.doubtful and found.reasons == ()
 
 
+def plug(power_w: float, counted_w: float, step_s: float) -> Samples:
+    """A plug read once a second for 5 minutes, with a counter of 0.001 Wh beside its power that
+    moves every `step_s` seconds."""
+    power = Channel("plug:system", "system", "power_w", accuracy_relative=0.02, contents=WALL)
+    counter = Channel(
+        "plug:counter", "system", "energy_j", accuracy_relative=0.02, resolution=3.6,
+        in_domain_total=False, contents=WALL,
+    )  # fmt: skip
+    times_s = tuple(map(float, range(300)))
+    energies_j = []
+    for time_s in times_s:
+        stepped_s = time_s // step_s * step_s
+        energies_j.append(counted_w * stepped_s // 3.6 * 3.6)
+    info = MeterInfo("plug", "plug", "measured", 1.0, 1.0, (power, counter))
+    return Samples((MeterSamples(info, times_s, ((power_w,) * 300, energies_j)),))
+
+
+@pytest.mark.parametrize(
+    ("counted_w", "step_s", "seconds", "doubtful"),
+    [
+        (50.0, 1.0, 30.0, False),
+        (51.0, 1.0, 200.0, False),
+        (50.0, 60.0, 280.0, False),
+        (100.0, 1.0, 30.0, True),
+        (25.0, 1.0, 30.0, True),
+        (100.0, 20.0, 280.0, True),
+        (100.0, 60.0, 30.0, False),  # one step shows nothing
+    ],
+)
+def test_a_power_that_its_own_counter_contradicts_is_doubtful(
+    counted_w: float, step_s: float, seconds: float, doubtful: bool
+) -> None:
+    """It was frozen at 50 W, and the plug counted 100 W."""
+    (found,) = plug(50.0, counted_w, step_s).energy(10.0, 10.0 + seconds)
+    assert found.valid and found.doubtful == doubtful
+    if doubtful:
+        assert "plug:counter counted" in found.reasons[0]
+        assert "and the power is 50.0 W" in found.reasons[0]
+
+
 # --- against the load --------------------------------------------------------------------------
 
 
