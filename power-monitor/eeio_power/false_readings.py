@@ -322,7 +322,7 @@ def counter_doubts(
         )
         if abs(power_w - reading.power_w) * counted_s > limit_j:
             doubts.append(
-                f"{channel.name} counted {power_w:.1f} W in {counted_s:.1f} s of the window, and "
+                f"{channel.name} shows {power_w:.1f} W in {counted_s:.1f} s of the window, and "
                 f"the power is {reading.power_w:.1f} W"
             )
     return doubts

@@ -19,7 +19,7 @@ SUITE = "bench"
 PROFILE = "eeio-command-1.0.0"
 PRESET = "standard"
 _BLOCKS = 10
-"""Of several commands whose runs share a process: each command has so many blocks of runs."""
+"""Blocks of runs of each command, if several commands share processes."""
 _MOST_IN_BLOCK = 1000
 
 

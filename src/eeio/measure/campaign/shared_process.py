@@ -21,7 +21,7 @@ from eeio.units import quantities as q
 
 FACTOR = "process"
 SHARED = "shared"
-"""Value of the factor in experiments whose runs may share a process."""
+"""Value of the factor: the runs of the experiment may share a process."""
 _LONGEST_S = 1.0
 """Of an execution: only commands that take much less share a process."""
 ONE_FLUSH = "it shared a process with other runs, after which there was one flush"
