@@ -21,7 +21,8 @@ from tests.plugin import Eeio, InProcess
 from tests.processes import Code
 from tests.simulators import FakeRapl
 
-from eeio.comparison.commands import Bench
+from eeio.analysis.observation import Missing
+from eeio.comparison.commands import Bench, sorted_by
 from eeio.errors import RejectedError, ToolOutputError
 from eeio.machine import caches, image
 from eeio.machine.filesystem import WITHOUT_STORAGE, backing_device, mount_of
@@ -767,6 +768,24 @@ def test_names_are_in_every_output_and_campaigns_are_compared_by_them(
     assert sorted(row["experiment"] for row in rows) == ["copy", "sleep 0.2"]
     gate = eeio("compare", "before", "after", "--fail-if", "worse:100%:time")
     assert "of 2 experiments worse by more than 100 %" in gate.stderr, gate.stderr
+
+
+def test_commands_are_sorted(home: Path, eeio: Eeio) -> None:
+    commands = ("sleep 0.3", "sleep 0.25", "sleep 0.35")
+    body = found(home, eeio, *commands, "-r", "1", "--meter", "none", "--sort", "s")
+    assert [of["command"] for of in body["commands"]] == ["sleep 0.25", "sleep 0.3", "sleep 0.35"]
+    first = body["comparisons"][0]
+    assert (first["a"], first["b"]) == ("sleep 0.3", "sleep 0.25"), "in the order of the request"
+
+
+def test_a_command_without_the_figure_is_last() -> None:
+    def of(label: str, energy_j: tuple[float, ...] | Missing) -> Bench:
+        figures = {"energy_j": energy_j, "efficiency_bytes_per_j": energy_j}
+        return Bench(label, {}, figures, 1, {}, None, None)
+
+    benches = [of("a", Missing("no meter")), of("b", (2.0,)), of("c", (1.0, 3.5, 1.0))]
+    assert [bench.label for bench in sorted_by(benches, "j")] == ["c", "b", "a"]
+    assert [bench.label for bench in sorted_by(benches, "mb/j")] == ["b", "c", "a"]
 
 
 def test_names_of_commands() -> None:

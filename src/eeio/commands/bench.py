@@ -18,7 +18,7 @@ from eeio.commands.output_file import (
 )
 from eeio.commands.restore import restore_orphans
 from eeio.commands.waiting import wait_option
-from eeio.comparison.commands import Comparison, benches, comparisons
+from eeio.comparison.commands import SORTS, Comparison, benches, comparisons, sorted_by
 from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, EeioError, LimitError, RejectedError
 from eeio.measure.bench import plan as plans
 from eeio.measure.bench import request as requests
@@ -219,6 +219,14 @@ class BenchRequest:
         help="campaign name",
         group="output",
     )
+    sort: str | None = option(
+        "--sort",
+        value="WORD",
+        help=f"sort by median, best first: {', '.join(SORTS)}",
+        parse=str.lower,
+        choices=SORTS,
+        group="output",
+    )
     format: str = document_format(group="output")
     output: Path | None = output_file(group="output")
     no_pager: bool = pager_switch(group="output")
@@ -362,6 +370,8 @@ def show(store: Store, request: BenchRequest) -> None:
                 compared = comparisons(found)
         except EeioError as error:
             print(f"no comparison: {error}", file=sys.stderr)
+    if request.sort is not None:
+        found = sorted_by(found, request.sort)
     document = report.document(campaign, found, compared)
     write_document(request, document)
     if request.export_json is not None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
+from eeio.analysis.metrics import METRICS, named
 from eeio.analysis.observation import NOT_READ, Key, Missing, Observation, Value, known, observed
 from eeio.analysis.selection import is_powered, main_source, repetitions_by_source
 from eeio.analysis.summary import Quartiles, bytes_per_j, quartiles, summarize
@@ -144,6 +145,26 @@ def benches(campaign: Campaign) -> list[Bench]:
         for planned in campaign.design.experiments
         if planned.experiment.tool == "command"
     ]
+
+
+SORTS = tuple(
+    metric.name.lower() for metric in METRICS if metric.better is not None and metric.key in FIGURES
+)
+"""What commands can be sorted by, in the words of `eeio report --sort`."""
+
+
+def sorted_by(found: Sequence[Bench], name: str) -> list[Bench]:
+    """By the median of one of SORTS, the best first; commands without it are last, in their
+    order."""
+    metric = named(name)
+
+    def key(of_command: Bench) -> tuple[bool, float]:
+        figure = of_command.quartiles(metric.key)
+        if figure is None:
+            return True, 0.0
+        return False, -figure.median if metric.better == "more" else figure.median
+
+    return sorted(found, key=key)
 
 
 def _text(campaign: Campaign, factor: str) -> str:
