@@ -29,7 +29,7 @@ _FORMATS = {
 }
 
 _STREAMS = (Path("/dev"), Path("/dev/fd"), Path("/proc/self/fd"))
-"""Folders of names such as /dev/stdout. What they name is never replaced."""
+"""Folders of names such as /dev/stdout. The files that they name are never replaced."""
 _NO_TEXT = (".pdf", ".png", ".svg", ".ps", ".eps", ".jpg", ".xlsx", ".ods", ".docx", ".parquet")
 
 

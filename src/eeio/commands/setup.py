@@ -32,7 +32,7 @@ class SetupRequest:
     )
     dry_run: bool = switch(
         "--dry-run",
-        help="only show what would be installed",
+        help="only show the programs to install",
     )
     yes: bool = switch(
         "--yes",

@@ -150,7 +150,7 @@ def benches(campaign: Campaign) -> list[Bench]:
 SORTS = tuple(
     metric.name.lower() for metric in METRICS if metric.better is not None and metric.key in FIGURES
 )
-"""What commands can be sorted by, in the words of `eeio report --sort`."""
+"""Metrics that commands can be sorted by, with the names of `eeio report --sort`."""
 
 
 def sorted_by(found: Sequence[Bench], name: str) -> list[Bench]:

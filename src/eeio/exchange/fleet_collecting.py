@@ -20,7 +20,7 @@ from eeio.units.external_text import shown
 _CAMPAIGN = "campaign.json"
 _PTS = "composite.xml"
 _CLOCK_S = 60.0
-"""Smaller differences of clocks change nothing in a result."""
+"""Smaller differences of clocks do not change a result."""
 _LOG_BYTES = 4096
 
 

@@ -60,7 +60,7 @@ COMMAND = Command(
     ValidateRequest,
     validate,
     help="check a bundle: checksums, records, rules of publication",
-    description="Checks the SHA-256 of all files, reads all records, and lists what prevents "
+    description="Checks the SHA-256 of all files, reads all records, and lists the reasons against "
     f"publication: preset quick, demo power, fewer than {LEAST_REPETITIONS} repetitions, no "
     "measured power, windows that end before the data is durable. Names the signer of a signed "
     "bundle. Exit status 1 if there is a problem. `eeio validate` is the same.",

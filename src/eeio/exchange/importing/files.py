@@ -156,7 +156,7 @@ _DAMAGED = (
     ZeroDivisionError,
     RecursionError,
 )
-"""What readers raise for files that are cut off, damaged or of another form."""
+"""Errors that readers raise for files that are cut off, damaged or of another form."""
 
 
 def _why(error: BaseException) -> str:
