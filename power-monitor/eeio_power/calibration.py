@@ -117,11 +117,13 @@ def of_domain(calibrations: Sequence[Calibration], domain: str) -> Calibration |
 def of_meter(meter: Meter) -> tuple[Calibration, ...]:
     """Those of an open meter on this machine. Raises PowerError."""
     return tuple(
-        found
-        if found.spec == meter.spec or found.unusable is not None
-        else replace(found, unusable=f"it is of {found.spec}, and this meter is {meter.spec}")
-        for found in stored()
-        if found.meter == meter.name
+        calibration
+        if calibration.spec == meter.spec or calibration.unusable is not None
+        else replace(
+            calibration, unusable=f"it is of {calibration.spec}, and this meter is {meter.spec}"
+        )
+        for calibration in stored()
+        if calibration.meter == meter.name
     )
 
 
@@ -215,7 +217,7 @@ def forget(meter: str) -> int:
 def read(body: Mapping[str, Any]) -> Calibration:
     """A calibration as JSON has it. Raises LimitError, KeyError, TypeError."""
     span = body.get("temperature_c")
-    found = Calibration(
+    calibration = Calibration(
         **{
             **body,
             "seed": q.COUNT.whole_number(body["seed"], "seed"),
@@ -223,22 +225,22 @@ def read(body: Mapping[str, Any]) -> Calibration:
             "temperature_c": None if span is None else _two(span, q.FIGURE, "temperature_c"),
         }
     )
-    texts = [getattr(found, name) for name in _TEXTS]
-    if not all(isinstance(text, str) for text in texts) or found.domain not in DOMAINS:
+    texts = [getattr(calibration, name) for name in _TEXTS]
+    if not all(isinstance(text, str) for text in texts) or calibration.domain not in DOMAINS:
         raise LimitError("a calibration without meter, reference, kernel, date or domain")
-    if found.unusable is not None and not isinstance(found.unusable, str):
+    if calibration.unusable is not None and not isinstance(calibration.unusable, str):
         raise LimitError("a calibration with an invalid note")
-    q.FRACTION.checked(found.gain, "gain")
-    q.FRACTION.checked(found.limit_relative, "limit_relative")
-    q.ENERGY.checked(found.limit_w, "limit_w")
+    q.FRACTION.checked(calibration.gain, "gain")
+    q.FRACTION.checked(calibration.limit_relative, "limit_relative")
+    q.ENERGY.checked(calibration.limit_w, "limit_w")
     for name in ("offset_w", "least_w", "most_w"):
-        q.POWER_SAMPLE.checked(getattr(found, name), name)
-    return found
+        q.POWER_SAMPLE.checked(getattr(calibration, name), name)
+    return calibration
 
 
 def _two(values: Sequence[float], quantity: q.Quantity, name: str) -> tuple[float, float]:
-    one, other = values
-    return quantity.checked(one, name), quantity.checked(other, name)
+    first, second = values
+    return quantity.checked(first, name), quantity.checked(second, name)
 
 
 def path() -> Path:

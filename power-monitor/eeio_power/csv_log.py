@@ -245,8 +245,8 @@ class _RowReader:
 
     def take(self, number: int, cells: Sequence[str]) -> None:
         """Add a row. Raises PowerError if its time is not one, or runs backwards."""
-        found = {key: cells[k].strip() if k < len(cells) else "" for key, k in self._column_indices}
-        time_text = " ".join(found[key] for key in ("date", "time", "seconds") if key in found)
+        row = {key: cells[k].strip() if k < len(cells) else "" for key, k in self._column_indices}
+        time_text = " ".join(row[key] for key in ("date", "time", "seconds") if key in row)
         before_s = self.times_s[-1] if self.times_s else -math.inf
         try:
             time_s = self._time(time_text, before_s)

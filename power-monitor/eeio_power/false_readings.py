@@ -551,7 +551,7 @@ def means_w(
     if count > 1:
         for k in range(count + 1):
             places.append(bisect_right(times_s, begin_s + (run.end_s - begin_s) * k / count) - 1)
-    found = []
+    means = []
     for low, high in pairwise(places):
         if high - low < 2:
             continue
@@ -563,8 +563,8 @@ def means_w(
             for quantity, column in counted
         )
         if not math.isnan(power_w):
-            found.append(power_w)
-    return found
+            means.append(power_w)
+    return means
 
 
 def _counted_w(first_j: float, last_j: float, seconds: float) -> float:

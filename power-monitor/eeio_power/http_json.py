@@ -387,10 +387,10 @@ def password(
             raise PowerError(f"meter '{spec}': {file}: {error.strerror}") from error
         except LimitError as error:
             raise PowerError(f"meter '{spec}': {file}: {error}") from error
-    found = os.environ.get(variable)
-    if found is None:
+    text = os.environ.get(variable)
+    if text is None:
         raise PowerError(f"meter '{spec}': no password; give password_file=FILE or set {variable}")
-    return found
+    return text
 
 
 def token(spec: str, options: Mapping[str, str]) -> str:

@@ -268,8 +268,8 @@ class PowerMonitor:
         for meter in self._sampler.samples().meters:
             for power in power_over_time(meter):
                 if (median_w := power.median_w(start_s, end_s)) is not None:
-                    found = of_domain(meter.info.calibrations, power.domain)
-                    if found is not None and found.note(median_w) is None:
-                        median_w = found.power_w(median_w)
+                    calibration = of_domain(meter.info.calibrations, power.domain)
+                    if calibration is not None and calibration.note(median_w) is None:
+                        median_w = calibration.power_w(median_w)
                     medians[meter.info.name, power.domain] = median_w
         return medians

@@ -196,16 +196,16 @@ class Samples:
         )
         doubts: dict[tuple[str, str], list[str]] = {}
         for run in (run for meter in self.meters for run in meter.constant_runs(start_s, end_s)):
-            found = doubts.setdefault((run.meter, run.domain), [])
+            reasons = doubts.setdefault((run.meter, run.domain), [])
             if run.too_steady:
-                found.append(run.reason("more steadily than any machine draws: it is frozen"))
+                reasons.append(run.reason("more steadily than any machine draws: it is frozen"))
             if run.is_comparable:
-                found += load_doubt(run, loads(run))
+                reasons += load_doubt(run, loads(run))
                 around = self
                 if since is not None:
                     around = since(max(run.begin_s, start_s - MOST_BEFORE_S))
                 for meter in around.meters:
-                    found += meter.rise_doubts(run)
+                    reasons += meter.rise_doubts(run)
         return [
             doubted(reading, doubts.get((reading.meter, reading.domain), ()))
             if reading.valid
@@ -509,18 +509,18 @@ class _Columns:
         fields = lines.replace(b"\n", b",").decode("ascii").split(",")
         times, indexes, values = fields[0:-1:3], fields[1::3], fields[2::3]
         if len(self._names) == 1:
-            found = [self._reads_of(0, times, indexes, values)]
+            reads = [self._reads_of(0, times, indexes, values)]
         else:
             if not self._owners.keys() >= set(indexes):
                 return None
-            found = []
+            reads = []
             for m, names in enumerate(self._names):
                 mine = [index in names for index in indexes]
                 if any(mine):
                     parts = (list(compress(part, mine)) for part in (times, indexes, values))
-                    found.append(self._reads_of(m, *parts))
-        known = [read for read in found if read is not None]
-        if len(known) == len(found):
+                    reads.append(self._reads_of(m, *parts))
+        known = [read for read in reads if read is not None]
+        if len(known) == len(reads):
             return known
         return None
 

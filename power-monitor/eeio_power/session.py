@@ -315,7 +315,9 @@ class Session:
         the time that the edges of the window may be off (`edges_unsure_s`)."""
         for phase in body.get("phases", []):
             begin_s, end_s = phase.get("start_s"), phase.get("end_s")
-            parts = [(one["start_s"], one["end_s"]) for one in phase.get("stretches") or ()]
+            parts = [
+                (stretch["start_s"], stretch["end_s"]) for stretch in phase.get("stretches") or ()
+            ]
             phase["energy"] = self._energy(start_s, begin_s, end_s, parts)
             energies = [phase["energy"]]
             if durable := phase.get("until_durable"):

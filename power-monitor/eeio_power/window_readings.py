@@ -485,7 +485,7 @@ class _Steps:
             range(max(0, k - NEAR_STRETCHES), k),
             range(k + 1, min(len(self.joules), k + 1 + NEAR_STRETCHES)),
         )
-        found = []
+        powers = []
         for side in sides:
             usable = []
             for n in side:
@@ -493,8 +493,8 @@ class _Steps:
                     usable.append(n)
             seconds = math.fsum(self.lengths_s[n] for n in usable)
             if seconds > 0.0:
-                found.append(math.fsum(self.joules[n] for n in usable) / seconds)
-        return found
+                powers.append(math.fsum(self.joules[n] for n in usable) / seconds)
+        return powers
 
     def _over(self, places: range, seconds: float) -> float:
         """Mean power of steps, one after the other, over so much time; infinite if they do not last

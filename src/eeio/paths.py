@@ -20,15 +20,15 @@ def _xdg(variable: str, default: str) -> Path:
 def new_campaign_folder(name: str) -> Path:
     """The folder of a new campaign; RejectedError for root if another user could change it."""
     root = results_root()
-    why = why_untrusted(root)
+    reason = why_untrusted(root)
     if os.geteuid() == 0 and not root.exists():
         # In a sticky folder such as /tmp root may make a new one.
         risk = risk_of_folder(next(folder for folder in root.parents if folder.exists()))
-        why = None if risk is None else risk.text
-    if why is not None:
+        reason = None if risk is None else risk.text
+    if reason is not None:
         raise RejectedError(
-            f"{root}: no results are written there as root: {why}. Use `sudo -H`, or name another "
-            "folder (XDG_DATA_HOME)"
+            f"{root}: no results are written there as root: {reason}. Use `sudo -H`, or name "
+            "another folder (XDG_DATA_HOME)"
         )
     return root / name
 
@@ -37,9 +37,9 @@ def check_campaign_to_change(folder: Path, done: str) -> None:
     """RejectedError for root if another user could change a stored campaign: it contains commands
     and names of files, and files are written there. `done` is what is not done then: `resumed`."""
     for path in (folder, folder / "campaign.json"):
-        if (why := why_untrusted(path)) is not None:
+        if (reason := why_untrusted(path)) is not None:
             raise RejectedError(
-                f"{path}: not {done} as root: {why}. Change its owner (chown -R root), or use "
+                f"{path}: not {done} as root: {reason}. Change its owner (chown -R root), or use "
                 "eeio as that user (sudo -u)"
             )
 
@@ -129,10 +129,10 @@ def check_definition(folder: Path) -> None:
     if os.geteuid() != 0 or is_shipped:
         return
     for path in (folder, *sorted(folder.rglob("*"))):
-        if (why := why_untrusted(path)) is not None:
+        if (reason := why_untrusted(path)) is not None:
             raise RejectedError(
-                f"{folder}: not used as root: {why}. Repair: cp -r {shlex.quote(str(folder))} into "
-                "a folder of root, and name that one"
+                f"{folder}: not used as root: {reason}. Repair: cp -r "
+                f"{shlex.quote(str(folder))} into a folder of root, and name that one"
             )
 
 

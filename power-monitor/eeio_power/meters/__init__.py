@@ -328,16 +328,16 @@ def meter_names() -> list[str]:
 
 def _own_meters() -> dict[str, Path]:
     try:
-        found = _MODULES.own()
+        modules = _MODULES.own()
     except LimitError as error:
         raise PowerError(str(error)) from error
-    for name, path in found.items():
+    for name, path in modules.items():
         if not name.isidentifier():
             raise PowerError(
                 f"{_MODULES.variable}: {path}: '{name}' is not a valid meter name: letters, digits "
                 "and _ only; other files begin with _"
             )
-    return found
+    return modules
 
 
 def parse_spec(spec: str) -> tuple[str, dict[str, str]]:

@@ -90,11 +90,11 @@ class RedfishReport:
         """W. Raises PowerError without a value of the last interval."""
         where = f"{self.client.host}{self.path}"
         found = _values(self.client.get(self.path), where)
-        values = [one for one in found if one.metric == self.metric]
+        values = [value for value in found if value.metric == self.metric]
         label = _label(self.metric)
         if not values:
             raise PowerError(f"{where}: {label} is not in the report")
-        times_s = [one.time_s for one in values if one.time_s is not None]
+        times_s = [value.time_s for value in values if value.time_s is not None]
         if len(times_s) < len(values):
             raise PowerError(f"{where}: {label} has a time without a zone, or none")
         if len(set(times_s)) < len(times_s):
@@ -102,7 +102,7 @@ class RedfishReport:
         newest_s = max(times_s)
         self._check_age(where, newest_s)
         least_s = newest_s - self.interval_s - _LATE_S
-        powers_w = [one.power_w for one in values if (one.time_s or 0.0) > least_s]
+        powers_w = [value.power_w for value in values if (value.time_s or 0.0) > least_s]
         known_w = [w for w in map(possible_w, powers_w) if w is not None and w > 0.0]
         if len(known_w) < len(powers_w):
             raise PowerError(f"{where}: {label} has a value that is not the power of a machine")
@@ -212,13 +212,13 @@ def _values(answer: Any, where: str) -> list[_Value]:
     if not listed:
         raise PowerError(f"{where}: the report has no values: is it enabled?")
     values = []
-    for one in listed:
+    for entry in listed:
         values.append(
             _Value(
-                (_text(one, "MetricId"), _text(one, "MetricProperty"), _source(one)),
-                _unix_s(_text(one, "Timestamp") or _text(answer, "Timestamp")),
-                _number(one),
-                _link(one.get("MetricDefinition") if isinstance(one, Mapping) else None),
+                (_text(entry, "MetricId"), _text(entry, "MetricProperty"), _source(entry)),
+                _unix_s(_text(entry, "Timestamp") or _text(answer, "Timestamp")),
+                _number(entry),
+                _link(entry.get("MetricDefinition") if isinstance(entry, Mapping) else None),
             )
         )
     return values
@@ -231,8 +231,8 @@ def _source(value: Any) -> str:
         vendors = value.get("Oem")
     for vendor in vendors.values() if isinstance(vendors, Mapping) else ():
         for key in ("ContextID", "FQDD", "Label"):
-            if found := _text(vendor, key):
-                return found
+            if text := _text(vendor, key):
+                return text
     return ""
 
 
@@ -240,21 +240,21 @@ def _chosen(
     values: Sequence[_Value], wanted: str | None, places: Collection[str], where: str
 ) -> _Metric:
     """The one metric. Raises PowerError."""
-    metrics = list(dict.fromkeys(one.metric for one in values))
+    metrics = list(dict.fromkeys(value.metric for value in values))
     if wanted is not None:
-        found = [metric for metric in metrics if wanted in metric[:2]]
+        fitting = [metric for metric in metrics if wanted in metric[:2]]
     else:
-        found = [metric for metric in metrics if _place(metric[1]) in places]
-    if len(found) == 1:
-        return found[0]
-    last = {one.metric: one.power_w for one in values}
+        fitting = [metric for metric in metrics if _place(metric[1]) in places]
+    if len(fitting) == 1:
+        return fitting[0]
+    last = {value.metric: value.power_w for value in values}
     listed = ", ".join(
         f"{_label(metric)} {'no number' if last[metric] is None else f'{last[metric]:g}'}"
-        for metric in (found or metrics)[:_MOST_LISTED]
+        for metric in (fitting or metrics)[:_MOST_LISTED]
     )
-    if found:
+    if fitting:
         what = wanted or "the system's power"
-        raise PowerError(f"{where}: {len(found)} metrics are {what}: {listed}")
+        raise PowerError(f"{where}: {len(fitting)} metrics are {what}: {listed}")
     if wanted is None:
         raise PowerError(
             f"{where}: no metric is known to be the system's power; name it with metric=: {listed}"
@@ -266,9 +266,9 @@ def _linked(client: http_json.JsonClient, link: Any) -> Mapping[str, Any]:
     """What a link leads to; empty without one, and if this user may not read it."""
     if target := _link(link):
         with suppress(PowerError):
-            found = client.get(target)
-            if isinstance(found, Mapping):
-                return found
+            target_body = client.get(target)
+            if isinstance(target_body, Mapping):
+                return target_body
     return {}
 
 
@@ -328,7 +328,9 @@ def _metric_definition(
     client: http_json.JsonClient, values: Sequence[_Value], metric: _Metric
 ) -> Mapping[str, Any]:
     """The definition of a metric, by its link or its name; empty without one."""
-    link = next((one.definition for one in values if one.metric == metric and one.definition), "")
+    link = next(
+        (value.definition for value in values if value.metric == metric and value.definition), ""
+    )
     if not link and metric[0]:
         link = f"{_DEFINITIONS}/{quote(metric[0], safe='')}"
     return _linked(client, {"@odata.id": link})

@@ -201,7 +201,7 @@ def _channel(name: str, device: Path, file: Path, number: str, scale_mw: float) 
 def _volts(device: Path, number: str) -> float | None:
     """The voltage of the rail, V: of its number, else the highest (an INA's other one is its
     shunt's); None if unknown."""
-    found: dict[str, float] = {}
+    volts: dict[str, float] = {}
     for file in device.iterdir():
         match = _VOLTAGE.fullmatch(file.name)
         count = None
@@ -217,10 +217,10 @@ def _volts(device: Path, number: str) -> float | None:
                 scale_mv = FIGURE.of_text(text or "", file.name)
             except ValueError:
                 continue
-        found[match[1]] = count * scale_mv / 1e3
-    if number in found and len(found) > 2:
-        return found[number]
-    return max(found.values(), default=None)
+        volts[match[1]] = count * scale_mv / 1e3
+    if number in volts and len(volts) > 2:
+        return volts[number]
+    return max(volts.values(), default=None)
 
 
 def _scale_mw(device: Path, number: str) -> float:

@@ -796,12 +796,12 @@ def _chosen(pairs: Sequence[Pair], named: str | None) -> list[Pair]:
     if named is not None:
         chosen = []
         for text in named.split("+"):
-            found = [p for p in pairs if p.name == text.strip()]
-            found = found or [p for p in pairs if str(p.number) == text.strip()]
-            if len(found) != 1 or found[0] in chosen:
+            named_so = [p for p in pairs if p.name == text.strip()]
+            named_so = named_so or [p for p in pairs if str(p.number) == text.strip()]
+            if len(named_so) != 1 or named_so[0] in chosen:
                 known = ", ".join(f"{p.name} (number {p.number})" for p in pairs)
                 raise PowerError(f"pairs={named:.80}: '{text}' is not one of its pairs: {known}")
-            chosen += found
+            chosen += named_so
     names = [pair.name for pair in chosen]
     if len(set(names)) < len(names):
         raise PowerError(

@@ -104,7 +104,7 @@ class PrometheusMeter:
                     "check the metric, its labels, and period_s= (the scrape interval)"
                 )
             if len(series) > 1:
-                metrics = "; ".join(str(one["metric"])[:120] for one in series[:3])
+                metrics = "; ".join(str(entry["metric"])[:120] for entry in series[:3])
                 raise PowerError(
                     f"{self.client.host}: {self.selector}: {len(series)} series ({metrics}); "
                     "name one by labels=KEY:VALUE"
@@ -172,14 +172,14 @@ def _unit(spec: str, options: Mapping[str, str], metric: str) -> str:
 
 def _labels(spec: str, text: str) -> str:
     """`{instance="node1:9100",chip="x"}`."""
-    found = []
+    labels = []
     for part in filter(None, text.split("+")):
         key, colon, value = part.partition(":")
         if not colon or _NAME.fullmatch(key) is None or _VALUE.fullmatch(value) is None:
             raise PowerError(f"meter '{spec}': labels={text}: write KEY:VALUE+KEY:VALUE")
-        found.append(f'{key}="{value}"')
-    if found:
-        return f"{{{','.join(found)}}}"
+        labels.append(f'{key}="{value}"')
+    if labels:
+        return f"{{{','.join(labels)}}}"
     return ""
 
 

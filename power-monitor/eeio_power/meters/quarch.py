@@ -603,10 +603,10 @@ def _only_module(qis: Qis) -> str:
     for line in qis.query("$list").splitlines():
         if line.strip():
             listed.append(line.rpartition(" ")[2])
-    found = [word for word in listed if "::" in word]
-    if len(found) != 1:
-        raise PowerError(f"QIS has {len(found)} modules; name one, module={' or '.join(found)}")
-    return found[0]
+    modules = [word for word in listed if "::" in word]
+    if len(modules) != 1:
+        raise PowerError(f"QIS has {len(modules)} modules; name one, module={' or '.join(modules)}")
+    return modules[0]
 
 
 def _start(qis: Qis, module: str, average: str) -> None:

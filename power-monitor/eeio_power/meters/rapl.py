@@ -287,9 +287,9 @@ def _problem(folder: Path, zones: Sequence[_Zone]) -> tuple[str, str] | None:
 def _zones(folder: Path, max_power_w: float) -> tuple[_Zone, ...]:
     if not folder.is_dir():
         return ()
-    found = sorted((d for d in folder.iterdir() if _ZONE.fullmatch(d.name)), key=by_number)
+    folders = sorted((d for d in folder.iterdir() if _ZONE.fullmatch(d.name)), key=by_number)
     zones: list[_Zone] = []
-    for zone_folder in found:
+    for zone_folder in folders:
         label = read_text(zone_folder / "name")
         domain = _domain(label)
         # A package left out because of an unknown name would be missing in the sum.

@@ -223,21 +223,21 @@ def open_meter(
     wanted = options.get("metric")
     try:
         try:
-            found = _system_reading(client, options.get("chassis"), options.get("sensor"))
+            reading = _system_reading(client, options.get("chassis"), options.get("sensor"))
         except PowerError:
             if wanted is None:
                 raise
             _linked(client)  # raises an error for a system that is off
-            found = _Reading((), 0.0)
-        if chassis_of(root) and "chassis" not in options and found.contents == MACHINE:
+            reading = _Reading((), 0.0)
+        if chassis_of(root) and "chassis" not in options and reading.contents == MACHINE:
             doubt = SHARED.format(what="the BMC's power") + "; name its chassis with chassis="
-            found = replace(found, doubt=found.doubt or doubt)
+            reading = replace(reading, doubt=reading.doubt or doubt)
         if report is not None:
-            return _of_report(spec, name, client, found, report, wanted, period_s)
+            return _of_report(spec, name, client, reading, report, wanted, period_s)
     except PowerError as error:
         client.close()
         raise PowerError(f"meter '{spec}': {error}") from error
-    return RedfishMeter(spec, name, client, found, period_s or NATIVE_PERIOD_S)
+    return RedfishMeter(spec, name, client, reading, period_s or NATIVE_PERIOD_S)
 
 
 def _of_report(
@@ -288,17 +288,17 @@ def _system_reading(
         return _named_sensor(client, wanted, sensor)
     linked, has_systems, unlinked = _linked(client)
     candidates, everything = _candidates(client, wanted, linked)
-    found, reasons = _readings(client, candidates, wanted is not None, linked)
+    readings, reasons = _readings(client, candidates, wanted is not None, linked)
     reasons.sort(key=lambda reason: " W" not in reason)  # those with powers first
-    if not found:
+    if not readings:
         others = [path for path in everything if path not in candidates]
         raise PowerError(_no_reading(client, others, reasons, has_systems))
-    if len(found) > 1:
+    if len(readings) > 1:
         raise PowerError(
             f"several chassis of {client.host} report power and may contain each other: "
-            f"{_listed(found)}; select the system's with chassis={found[0][0]}"
+            f"{_listed(readings)}; select the system's with chassis={readings[0][0]}"
         )
-    name, reading = found[0]
+    name, reading = readings[0]
     if wanted is not None:
         return replace(reading, doubt=None)
     silent = len(candidates) - 1 - sum(_IS_PART in reason for reason in reasons)
@@ -358,7 +358,7 @@ def _readings(
     client: http_json.JsonClient, paths: Sequence[str], is_named: bool, linked: Mapping[str, int]
 ) -> tuple[list[tuple[str, _Reading]], list[str]]:
     """Chassis with their readings, and why others have none."""
-    found, reasons = [], []
+    readings, reasons = [], []
     for path in paths:
         try:
             is_linked = linked.get(path.rstrip("/")) == 1
@@ -368,21 +368,21 @@ def _readings(
                 raise
             reading, reason = None, str(error)  # a list may have a link that leads nowhere
         if reading is not None:
-            found.append((_name(path), reading))
+            readings.append((_name(path), reading))
         elif reason is not None:
             reasons.append(reason)
-    return found, reasons
+    return readings, reasons
 
 
 def _any_power(client: http_json.JsonClient, paths: Sequence[str]) -> list[tuple[str, _Reading]]:
     """The power of other chassis, of cards too, for the user to choose from."""
-    found = []
+    readings = []
     for path in paths:
         with suppress(PowerError):
             reading, _ = _reading(client, path, is_named=True)
             if reading is not None:
-                found.append((_name(path), reading))
-    return found
+                readings.append((_name(path), reading))
+    return readings
 
 
 def _listed(found: Sequence[tuple[str, _Reading]]) -> str:
@@ -461,13 +461,13 @@ def _of_its_sensors(
     own."""
     for search in (_sensors, _supplies, _old_supplies):
         try:
-            found = search(client, _linked_place(chassis, path, _PLACES[search.__name__]))
+            reading = search(client, _linked_place(chassis, path, _PLACES[search.__name__]))
         except PowerError:
             continue  # a chassis need not have it
-        if isinstance(found, _Reading):
-            return found, None
-        if found is not None:
-            reason = f"{reason}; {found}" if reason else f"{_name(path)}: {found}"
+        if isinstance(reading, _Reading):
+            return reading, None
+        if reading is not None:
+            reason = f"{reason}; {reading}" if reason else f"{_name(path)}: {reading}"
     return None, reason
 
 
@@ -476,12 +476,12 @@ def _instead(answer: Any) -> str:
     controls = None
     if isinstance(answer, Mapping):
         controls = answer.get("PowerControl")
-    found = []
+    names = []
     for k, control in enumerate(controls if isinstance(controls, list) else []):
         context = _text_at(control, "PhysicalContext")
         power_w = http_json.number_at(answer, "PowerControl", k, "PowerConsumedWatts")
         if power_w is not None:
-            found.append(f"{power_w:g} W of {context or _text_at(control, 'Name') or 'no name'}")
+            names.append(f"{power_w:g} W of {context or _text_at(control, 'Name') or 'no name'}")
         metrics = ("PowerControl", k, "PowerMetrics")
         mean_w = http_json.number_at(answer, *metrics, "AverageConsumedWatts")
         minutes = http_json.number_at(answer, *metrics, "IntervalInMin")
@@ -489,9 +489,9 @@ def _instead(answer: Any) -> str:
             over = ""
             if minutes is not None:
                 over = f" over {60.0 * minutes:.3g} s"
-            found.append(f"{mean_w:g} W, a mean{over}")
-    if found:
-        return f" (only {', '.join(found)})"
+            names.append(f"{mean_w:g} W, a mean{over}")
+    if names:
+        return f" (only {', '.join(names)})"
     return ""
 
 
@@ -547,9 +547,9 @@ def _sensors(client: http_json.JsonClient, path: str) -> _Reading | str | None:
         summed = f"the sum of {', '.join(chosen.sensors)}"
     remark = "; ".join(filter(None, (summed, chosen.note))) or None
     members = {_last(member): member for member in _members(client, path)}
-    found = tuple((members[name], ("Reading",)) for name in chosen.sensors)
+    places_of_sensors = tuple((members[name], ("Reading",)) for name in chosen.sensors)
     rule = chosen.text([*values, *of_parts])
-    return _Reading(found, total_w, chosen.contents, remark, chosen.doubt, rule=rule)
+    return _Reading(places_of_sensors, total_w, chosen.contents, remark, chosen.doubt, rule=rule)
 
 
 def _listed_powers(
@@ -640,17 +640,17 @@ def _named_sensor(client: http_json.JsonClient, chassis: str | None, wanted: str
 
 def _with_name(client: http_json.JsonClient, path: str, wanted: str) -> tuple[str, Any]:
     """The address and the answer of the one sensor with this Id or Name. Raises PowerError."""
-    found = []
+    fitting = []
     for member in _members(client, path):
         if _last(member) == wanted:
             return member, client.get(member)
         if _POWER_NAME.search(_last(member)):
             sensor = client.get(member)
             if _text_at(sensor, "Name") == wanted:
-                found.append((member, sensor))
-    if len(found) != 1:
-        raise PowerError(f"{client.host}{path}: {len(found)} sensors have the name {wanted}")
-    return found[0]
+                fitting.append((member, sensor))
+    if len(fitting) != 1:
+        raise PowerError(f"{client.host}{path}: {len(fitting)} sensors have the name {wanted}")
+    return fitting[0]
 
 
 def _supplies(client: http_json.JsonClient, path: str) -> _Reading | str | None:
@@ -673,8 +673,8 @@ def _supplies(client: http_json.JsonClient, path: str) -> _Reading | str | None:
             with suppress(PowerError):
                 power_w = http_json.number_at(client.get(place), key, "Reading")
             each.append(_Supply((place, (key, "Reading")), power_w, _rating_w(supply)))
-        if (found := _added(each, contents, remark)) is not None:
-            return found
+        if (reading := _added(each, contents, remark)) is not None:
+            return reading
     return None
 
 
@@ -692,12 +692,14 @@ def _old_supplies(client: http_json.JsonClient, path: str) -> _Reading | str | N
     given_w = [http_json.number_at(answer, "PowerSupplies", k, "PowerOutputWatts") for k in there]
     if there and all(w == 0.0 for w in given_w):
         return "its supplies give 0 W: the machine is off"
-    found = _added(each, WALL, f"the sum of {len(each)} power supplies" if len(each) > 1 else None)
-    if isinstance(found, _Reading):
-        return replace(found, doubt=_supplies_doubt(answer, there, found.power_w))
-    if found is None and (outputs := _outputs(answer)):
+    reading = _added(
+        each, WALL, f"the sum of {len(each)} power supplies" if len(each) > 1 else None
+    )
+    if isinstance(reading, _Reading):
+        return replace(reading, doubt=_supplies_doubt(answer, there, reading.power_w))
+    if reading is None and (outputs := _outputs(answer)):
         return f"its supplies report only what they give: {outputs}"
-    return found
+    return reading
 
 
 def _supplies_doubt(answer: Any, there: Sequence[int], sum_w: float) -> str | None:
@@ -820,8 +822,8 @@ def _present(answer: Any) -> list[int]:
     supplies = None
     if isinstance(answer, Mapping):
         supplies = answer.get("PowerSupplies")
-    found = enumerate(supplies if isinstance(supplies, list) else [])
-    return [k for k, supply in found if isinstance(supply, Mapping) and not _is_absent(supply)]
+    numbered = enumerate(supplies if isinstance(supplies, list) else [])
+    return [k for k, supply in numbered if isinstance(supply, Mapping) and not _is_absent(supply)]
 
 
 def _is_absent(supply: Any) -> bool:
@@ -960,12 +962,12 @@ def _members(client: http_json.JsonClient, path: str) -> list[str]:
 
 def _members_of(answer: Any, host: str, path: str) -> list[str]:
     try:
-        found = [str(member["@odata.id"]) for member in answer["Members"]]
+        members = [str(member["@odata.id"]) for member in answer["Members"]]
     except (KeyError, TypeError) as error:
         raise PowerError(f"{host}{path}: not a list of members") from error
-    if len(found) > CHASSIS:
-        raise PowerError(f"{host}{path}: {len(found)} members, more than {CHASSIS}")
-    return [member for member in found if member.startswith(f"{path}/")]
+    if len(members) > CHASSIS:
+        raise PowerError(f"{host}{path}: {len(members)} members, more than {CHASSIS}")
+    return [member for member in members if member.startswith(f"{path}/")]
 
 
 def _text_at(answer: Any, key: str) -> str:

@@ -180,7 +180,7 @@ class Agent:
         """The values, None where the agent has no such object. Raises PowerError without an
         answer."""
         try:
-            problem, status, place, found = self._runner.run(self._get(oids))
+            problem, status, place, bindings = self._runner.run(self._get(oids))
         except self._errors as error:
             raise PowerError(f"{self.host}: {error}") from error
         if problem is not None:
@@ -190,7 +190,7 @@ class Agent:
             if 0 < int(place) <= len(oids):
                 at = oids[int(place) - 1]
             raise PowerError(f"{self.host}: {at}: {status.prettyPrint()}; check the user's rights")
-        return [None if type(value).__name__ in _NOTHING else value for _, value in found]
+        return [None if type(value).__name__ in _NOTHING else value for _, value in bindings]
 
     async def _get(self, oids: Sequence[str]) -> Any:
         if self._engine is None:
@@ -248,11 +248,11 @@ class SnmpMeter:
         columns = (self.table.power, self.table.state, self.table.status, self.table.energy)
         wanted = [(oid, index) for oid in columns if oid for index in self.outlets]
         values = self.agent.get([oid.format(index) for oid, index in wanted])
-        found = dict(zip(wanted, values, strict=True))
+        answered = dict(zip(wanted, values, strict=True))
         powers_w, energies_j = [], []
         for index, (watt, joule) in zip(self.outlets, self.factors, strict=True):
             power, state, status, energy = (
-                _number(found.get((oid, index))) if oid else None for oid in columns
+                _number(answered.get((oid, index))) if oid else None for oid in columns
             )
             powers_w.append(self._power_w(index, power, state, status) * watt)
             unknown = energy is None or energy < 0 or not joule

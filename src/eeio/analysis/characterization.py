@@ -333,9 +333,9 @@ def _disk_cache(experiment: Experiment, runs: Sequence[Run]) -> Any:
     """The requested state, else the state found, if it was the same in every run."""
     if experiment.cache.disk is not None:
         return experiment.cache.disk
-    found = {run.disk_cache_found for run in runs}
-    if len(found) == 1:
-        return found.pop()
+    states = {run.disk_cache_found for run in runs}
+    if len(states) == 1:
+        return states.pop()
     return None
 
 

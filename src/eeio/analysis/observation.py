@@ -109,9 +109,9 @@ class Observation:
     @property
     def page_cache_bandwidth_bytes_per_s(self) -> Value:
         """Of a write that returned before its bytes were on the device."""
-        rate, why = page_cache_bandwidth(self.experiment, self.phase)
+        rate, reason = page_cache_bandwidth(self.experiment, self.phase)
         if rate is None:
-            return Missing(str(why))
+            return Missing(str(reason))
         return rate
 
     @property

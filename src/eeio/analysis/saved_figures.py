@@ -157,7 +157,7 @@ def _plain(value: object) -> Mapping[str, Any]:
     if not is_dataclass(value):
         raise TypeError(f"{type(value).__name__} is no dataclass")
     return {
-        typed.key_of(item): dict(found) if item.name == "arguments" else found
+        typed.key_of(item): dict(part) if item.name == "arguments" else part
         for item in fields(value)
-        for found in (getattr(value, item.name),)
+        for part in (getattr(value, item.name),)
     }

@@ -329,11 +329,11 @@ def _announce(plan: Plan, trials: Sequence[Trial], counts: Sequence[int]) -> flo
     least_s = protocol.idle_s
     read: int | None = 0
     written: int | None = 0
-    for one, count in zip(trials, counts, strict=True):
+    for tried, count in zip(trials, counts, strict=True):
         executions = protocol.repetitions * count
-        least_s += executions * one.durable_s + protocol.repetitions * protocol.settle_s
-        read = _sum(read, one.bytes_read, executions)
-        written = _sum(written, one.bytes_written, executions)
+        least_s += executions * tried.durable_s + protocol.repetitions * protocol.settle_s
+        read = _sum(read, tried.bytes_read, executions)
+        written = _sum(written, tried.bytes_written, executions)
     more = "" if protocol.adaptive is None else "at least "
     print(
         f"{more}{len(plan.runs)} runs of {_range(counts)}, {more}about {duration_text(least_s)}, "

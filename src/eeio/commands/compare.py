@@ -163,7 +163,7 @@ def document_of(request: CompareRequest, rule: "Rule") -> "tuple[Document, Seque
     campaigns = load_campaigns(request.campaigns)
     reject_mixed_demo(campaigns)
     cells = comparison.named_cells(campaigns)
-    found = comparison.compare(
+    changes = comparison.compare(
         campaigns,
         cells,
         where=wanted(request.where, [cell for of_one in cells for cell in of_one]),
@@ -174,15 +174,15 @@ def document_of(request: CompareRequest, rule: "Rule") -> "tuple[Document, Seque
         max_p99_s=request.max_p99,
         rule=rule,
     )
-    if found is None:
+    if changes is None:
         raise RejectedError("none of these campaigns has such an experiment with a result")
     sides = [
         (campaign.name, of_one, [campaign])
         for campaign, of_one in zip(campaigns, cells, strict=True)
     ]
     gates = _gates(sides, request)
-    page = _page(campaigns, found, gates, _undecided(request))
-    document = report.document(found, page)
+    page = _page(campaigns, changes, gates, _undecided(request))
+    document = report.document(changes, page)
     save_figures(campaigns)
     return document, gates
 
@@ -225,15 +225,15 @@ def compare_sessions(request: CompareRequest, rule: "Rule") -> int:
     loaded = iter(campaigns)
     groups = [list(islice(loaded, len(group))) for group in names]
     try:
-        found = compare_groups(groups, rule, request.adjust)
+        changes = compare_groups(groups, rule, request.adjust)
     except EeioError as error:
         raise RejectedError(f"--sessions: {error}") from error
     sides = [
         (" + ".join(names), of_group, group)
-        for names, of_group, group in zip(found.groups, found.cells, groups, strict=True)
+        for names, of_group, group in zip(changes.groups, changes.cells, groups, strict=True)
     ]
     warnings = [text for campaign in campaigns for text in warnings_of(campaign)]
-    document = report.document(found, tuple(dict.fromkeys(warnings)))
+    document = report.document(changes, tuple(dict.fromkeys(warnings)))
     return _answer(request, document, _gates(sides, request))
 
 
@@ -248,7 +248,7 @@ def _page(
             from eeio.measure.power_series import power_series
             from eeio.report import page
             from eeio.report.documents import gate
-        remarks = [line for one in gates for line in gate.lines(one, False, undecided)]
+        remarks = [line for each_gate in gates for line in gate.lines(each_gate, False, undecided)]
         return page.render(with_tests(build(campaigns)), found.changes, power_series, remarks)
 
     return rendered
@@ -272,18 +272,18 @@ def _gates(
         [c for c in cells if fits(c, where) and why_too_slow(c, request.max_p99) is None],
         campaigns,
     )
-    found = []
+    gates = []
     for side in others:
         after = Side(*side)
         # An experiment that is too slow now has no result that may count: it is not tested.
         fast = [
             cell
-            if (why := why_too_slow(cell, request.max_p99)) is None
-            else replace(cell, figures=dict.fromkeys(cell.measured, Missing(why)))
+            if (reason := why_too_slow(cell, request.max_p99)) is None
+            else replace(cell, figures=dict.fromkeys(cell.measured, Missing(reason)))
             for cell in after.cells
         ]
         try:
-            found.append(
+            gates.append(
                 gate(
                     before,
                     replace(after, cells=fast),
@@ -297,8 +297,8 @@ def _gates(
                 raise RejectedError(str(error)) from error
             raise
     if all(Path(campaign.design.suite).name == BENCH for campaign in campaigns):
-        return [replace(each, bench_runs=_bench_runs(before, each)) for each in found]
-    return found
+        return [replace(each, bench_runs=_bench_runs(before, each)) for each in gates]
+    return gates
 
 
 def _bench_runs(before: "Side", found: "Gate") -> int | None:
@@ -317,8 +317,8 @@ def _answer(request: CompareRequest, document: Document, gates: "Sequence[Gate]"
     with analysis():
         from eeio.report.documents import gate as report
     of_comparison, undecided = document.data, _undecided(request)
-    tables = tuple(report.table(found, request.sessions) for found in gates)
-    verdicts = tuple(report.summary(found, undecided) for found in gates)
+    tables = tuple(report.table(each, request.sessions) for each in gates)
+    verdicts = tuple(report.summary(each, undecided) for each in gates)
     document = replace(
         document,
         answer=(*verdicts, *document.answer),
@@ -326,16 +326,16 @@ def _answer(request: CompareRequest, document: Document, gates: "Sequence[Gate]"
         data=lambda: {**of_comparison(), "gate": report.to_json(gates, undecided)},
     )
     write_document(request, document)
-    for found in gates:
-        for line in report.lines(found, request.sessions, undecided):
+    for each in gates:
+        for line in report.lines(each, request.sessions, undecided):
             print(shown(line), file=sys.stderr)
     if request.junit is not None:
         write_file(request.junit, report.junit(gates, undecided))
     if request.annotations == "github":
         print("\n".join(report.workflow_commands(gates, undecided)))
-    if any(found.of("worse") for found in gates):
+    if any(each.of("worse") for each in gates):
         return EXIT_WORSE
-    failed = any(report.fails(row, undecided) for found in gates for row in found.rows)
+    failed = any(report.fails(row, undecided) for each in gates for row in each.rows)
     return EXIT_FAILED if failed else EXIT_DONE
 
 

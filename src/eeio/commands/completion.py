@@ -73,11 +73,11 @@ def _suites(prefix: str, **_: object) -> list[str]:
 def _presets(prefix: str, parsed_args: argparse.Namespace, **_: object) -> list[str]:
     """Those of the suite that is named before; of any where none is yet."""
     chosen = getattr(parsed_args, "suite", None)
-    found: dict[str, None] = {}
+    presets: dict[str, None] = {}
     for name in [chosen] if chosen else suites.available():
         with suppress(EeioError, OSError, ValueError):
-            found |= dict.fromkeys(suites.find(name).presets)
-    return _beginning(prefix, found)
+            presets |= dict.fromkeys(suites.find(name).presets)
+    return _beginning(prefix, presets)
 
 
 def _meters(prefix: str, **_: object) -> list[str]:

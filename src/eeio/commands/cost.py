@@ -437,8 +437,8 @@ def _idle(
     did not measure it. Raises RejectedError if the user gives one for a campaign that did."""
     measured_w = campaign.idle_power_w(domain)
     if measured_w is None and given_w is None:
-        why = campaign.idle_reason or "the campaign did not measure it"
-        return None, f"its idle power is not known ({why}); give --idle-w"
+        reason = campaign.idle_reason or "the campaign did not measure it"
+        return None, f"its idle power is not known ({reason}); give --idle-w"
     if measured_w is None:
         return given_w, f"idle power {given_w:g} W, given by --idle-w or in --inputs"
     if given_w is not None and not for_all:
@@ -456,11 +456,11 @@ def _system(
     from eeio.guideline.servers import Server
 
     left_out: LeftOut = {}
-    found = cells(campaign, choice, domain, left_out)
+    of_campaign = cells(campaign, choice, domain, left_out)
     print_left_out(left_out)
     return Server(
         name=campaign.machine.name or campaign.name,
-        cells=tuple(found),
+        cells=tuple(of_campaign),
         idle_power_w=idle_power_w,
     )
 

@@ -144,14 +144,14 @@ def _how_to_power(campaigns: "Sequence[Campaign]") -> str:
 
 def print_left_out(left_out: dict[str, list[str]]) -> None:
     """Prints omitted experiments and the reasons on stderr."""
-    for why, labels in left_out.items():
+    for reason, labels in left_out.items():
         more = f" and {len(labels) - 1} more experiments" if len(labels) > 1 else ""
-        print(f"{labels[0]}{more}: left out: {why}", file=sys.stderr)
+        print(f"{labels[0]}{more}: left out: {reason}", file=sys.stderr)
 
 
 def wanted(arguments: Sequence[str], cells: "Sequence[Cell]") -> dict[str, str]:
     """Factor -> level. Raises RejectedError for one that no experiment has."""
-    found = {}
+    factors = {}
     for argument in arguments:
         name, equals, level = argument.partition("=")
         if not equals or name not in FACTORS:
@@ -161,5 +161,5 @@ def wanted(arguments: Sequence[str], cells: "Sequence[Cell]") -> dict[str, str]:
         known = sorted({cell.factors[name] for cell in cells})
         if level not in known:
             raise RejectedError(f"--where {argument}: no experiment; there is {', '.join(known)}")
-        found[name] = level
-    return found
+        factors[name] = level
+    return factors

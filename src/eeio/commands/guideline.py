@@ -148,11 +148,13 @@ def _system(
         )
     left_out: LeftOut = {}
     choice = choice_of(request)
-    found = [cell for campaign in campaigns for cell in cells(campaign, choice, domain, left_out)]
+    of_campaigns = [
+        cell for campaign in campaigns for cell in cells(campaign, choice, domain, left_out)
+    ]
     print_left_out(left_out)
     return Server(
         name=machines.pop(),
-        cells=tuple(found),
+        cells=tuple(of_campaigns),
         idle_power_w=campaigns[0].idle_power_w(domain) if len(campaigns) == 1 else None,
         server_price=getattr(request, f"{side}_price"),
         device_price=getattr(request, f"{side}_device_price"),

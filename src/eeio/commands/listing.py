@@ -41,17 +41,17 @@ class ListRequest:
 def show(request: ListRequest) -> int:
     if request.pilots:
         return _show_pilots(request.format == "json")
-    found = {
+    items = {
         "suites": _all(suites.available(), _suite),
         "profiles": _all(profiles.available(), _profile),
         "campaigns": _all(paths.campaigns(), _campaign),
     }
     if request.format == "json":
-        print(json.dumps({"schema_version": SCHEMA_VERSION, **found}, indent=1))
+        print(json.dumps({"schema_version": SCHEMA_VERSION, **items}, indent=1))
         return EXIT_DONE
-    _print("suites", found["suites"], _suite_text)
-    _print("test profiles", found["profiles"], _profile_text)
-    _print(f"campaigns in {paths.results_root()}", found["campaigns"], _campaign_text)
+    _print("suites", items["suites"], _suite_text)
+    _print("test profiles", items["profiles"], _profile_text)
+    _print(f"campaigns in {paths.results_root()}", items["campaigns"], _campaign_text)
     return EXIT_DONE
 
 
@@ -59,25 +59,25 @@ def _show_pilots(as_json: bool) -> int:
     """Those that are kept. Whether one holds is told by machine and tools; that the drive is the
     same only a campaign knows, which has one."""
     damaged = pilot_store.unreadable()
-    pilots = [(one, _why_not_here(one)) for one in pilot_store.stored()]
+    pilots = [(pilot, _why_not_here(pilot)) for pilot in pilot_store.stored()]
     if as_json:
         bodies = [
-            {**one.to_json(), "holds_here": not why, "reason": "; ".join(why) or None}
-            for one, why in pilots
+            {**pilot.to_json(), "holds_here": not reason, "reason": "; ".join(reason) or None}
+            for pilot, reason in pilots
         ]
         body = {"schema_version": SCHEMA_VERSION, "pilots": bodies, "unreadable": damaged}
         print(json.dumps(body, indent=1))
         return EXIT_DONE
     print(f"pilots in {pilot_store.folder()}:")
-    for one, why in pilots:
-        task = one.asked
-        drives = ", ".join(f"{name} {drive}" for name, drive in sorted(one.disks.items()))
-        validity = f"not valid here: {'; '.join(why)}" if why else "valid on that drive"
+    for pilot, reason in pilots:
+        task = pilot.asked
+        drives = ", ".join(f"{name} {drive}" for name, drive in sorted(pilot.disks.items()))
+        validity = f"not valid here: {'; '.join(reason)}" if reason else "valid on that drive"
         print(
             shown(
                 f"  {task.experiment.id}  {task.profile}  {task.factor} {task.before} -> "
-                f"{one.found}  {one.machine.hostname}, {drives or 'no drive'}, "
-                f"{one.made_utc[:10]}: {one.words}; {validity}"
+                f"{pilot.found}  {pilot.machine.hostname}, {drives or 'no drive'}, "
+                f"{pilot.made_utc[:10]}: {pilot.words}; {validity}"
             )
         )
     for line in damaged:
@@ -138,11 +138,11 @@ def _profile_text(item: Item) -> str:
 
 
 def _campaign(folder: Path) -> Item:
-    found = progress(folder)
+    extent = progress(folder)
     return {
-        "suite": found.suite,
-        "stored_runs": found.stored_runs,
-        "planned_runs": found.planned_runs,
+        "suite": extent.suite,
+        "stored_runs": extent.stored_runs,
+        "planned_runs": extent.planned_runs,
     }
 
 

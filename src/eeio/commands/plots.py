@@ -38,18 +38,18 @@ def plot_files(
     drawn = machines_and_drives.drawn(
         built.campaigns, look, lambda cell: fits(cell, chosen), power_series
     )
-    found: dict[str, bytes] = {}
+    files: dict[str, bytes] = {}
     for plot in () if where else drawings(built):
         name = Path(plot.name).stem
         if plot.drawing is not None:
             drawn[name] = plot.drawing(look)
         elif "svg" in formats:
-            found[plot.name] = plot.draw().encode()
+            files[plot.name] = plot.draw().encode()
         else:
             print(f"{name}: available as SVG only", file=sys.stderr)
     for name, one in drawn.items():
-        found |= {f"{name}.{form}": drawing.file_of(one, form) for form in dict.fromkeys(formats)}
-    return found
+        files |= {f"{name}.{form}": drawing.file_of(one, form) for form in dict.fromkeys(formats)}
+    return files
 
 
 def chart_files(
@@ -61,7 +61,7 @@ def chart_files(
         from eeio.measure.power_series import power_series
         from eeio.report.figures import drawing, load_charts
     look = drawing.SCREEN if width is None else drawing.WIDTHS[width]
-    found: dict[str, bytes] = {}
+    files: dict[str, bytes] = {}
     lacking = []
     for name in names:
         drawn = load_charts.chart(name, built, power_series, look)
@@ -69,12 +69,12 @@ def chart_files(
             lacking.append(f"{name}: {drawn.reason}")
             continue
         for (file, one), form in product(drawn.items(), dict.fromkeys(formats)):
-            found[f"{file}.{form}"] = drawing.file_of(one, form)
-    if not found:
+            files[f"{file}.{form}"] = drawing.file_of(one, form)
+    if not files:
         raise RejectedError(f"no chart: {'; '.join(lacking)}")
     for text in lacking:
         print(f"eeio: no chart of {text}", file=sys.stderr)
-    return found
+    return files
 
 
 def write_plots(files: Mapping[str, bytes], folder: Path) -> None:

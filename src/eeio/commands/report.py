@@ -214,11 +214,11 @@ def with_tests(built: Report, most_uncertain: float = MOST_UNCERTAIN) -> Report:
     built = replace(built, verification=verifications())
     cells = [(one, compared_cells(one, one.name)) for one in built.campaigns]
     built = replace(built, pareto=choices((cell for _, of in cells for cell in of), most_uncertain))
-    found = [
+    changes = [
         pair for one, of_one in cells for pair in matches(of_one, on_one_drive(one.design.disks))
     ]
     is_adaptive = any(one.design.protocol.adaptive is not None for one in built.campaigns)
-    if not found and not is_adaptive:
+    if not changes and not is_adaptive:
         return built
     try:
         with analysis():
@@ -228,7 +228,7 @@ def with_tests(built: Report, most_uncertain: float = MOST_UNCERTAIN) -> Report:
         print(f"no table that needs a test: {error}", file=sys.stderr)
         return built
     decided = tuple(one for campaign in built.campaigns if (one := answers(campaign)) is not None)
-    layers = layer_costs(found, most_uncertain=most_uncertain)
+    layers = layer_costs(changes, most_uncertain=most_uncertain)
     return replace(built, layers=layers, answers=decided)
 
 

@@ -34,8 +34,8 @@ def restore_orphans(journal: Path | None = None) -> tuple[int, int]:
     """Restores what killed processes left, or only what `journal` lists. Returns how many journals
     were restored and how many were not; EeioError names what could not be restored."""
     failures: list[str] = []
-    with orphans(journal) as found:
-        for orphan in found.journals:
+    with orphans(journal) as left:
+        for orphan in left.journals:
             for entry in reversed(orphan.entries):
                 print(f"eeio: after a killed campaign: {entry.text}", file=sys.stderr)
             failures += orphan.undo_all()
@@ -44,12 +44,12 @@ def restore_orphans(journal: Path | None = None) -> tuple[int, int]:
             if remove_half_made(folder):
                 print(f"eeio: deleted an incomplete campaign: {folder}", file=sys.stderr)
     # No reason to stop: what they list is not of this campaign.
-    others = [*found.bad, *found.elsewhere]
+    others = [*left.bad, *left.elsewhere]
     for message in others:
         print(f"eeio: {message}", file=sys.stderr)
     if failures:
         raise EeioError("could not restore: " + "; ".join(failures))
-    return len(found.journals), len(others)
+    return len(left.journals), len(others)
 
 
 COMMAND = Command(

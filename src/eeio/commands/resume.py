@@ -58,10 +58,10 @@ def resume(request: ResumeRequest) -> int:
         raise RejectedError("--most and --dry-run: only with --extend")
     store = stored(request.name)
     with store_lock(store.folder):
-        design, found = read_design(store.folder), progress(store.folder)
+        design, extent = read_design(store.folder), progress(store.folder)
         # The other two protocols decide after each round whether there is another one.
         fixed = design.protocol.adaptive is None and design.protocol.steady is None
-        if fixed and found.stored_runs >= found.planned_runs:
+        if fixed and extent.stored_runs >= extent.planned_runs:
             print(f"eeio: {request.name} is complete; there is nothing to do", file=sys.stderr)
             restore_orphans()
             return finish(store, outcome(store))

@@ -67,17 +67,17 @@ def _summary(folder: Path) -> str:
     moved = sum(path.lstat().st_size for path in folder.rglob("*") if not path.is_symlink())
     size = f"{moved / 1e6:.1f} MB"
     try:
-        found = progress(folder)
+        extent = progress(folder)
     except (EeioError, OSError, ValueError) as error:
         return f"{size}, unreadable: {error}"
-    return f"{found.suite}, {found.stored_runs} of {found.planned_runs} runs, {size}"
+    return f"{extent.suite}, {extent.stored_runs} of {extent.planned_runs} runs, {size}"
 
 
 def _left_files(folder: Path) -> str | None:
     """Test files of a campaign that was not finished."""
     try:
-        found = progress(folder)
-        if found.stored_runs >= found.planned_runs:
+        extent = progress(folder)
+        if extent.stored_runs >= extent.planned_runs:
             return None
         return left_files(read_design(folder).options.directory)
     except (EeioError, OSError, ValueError):

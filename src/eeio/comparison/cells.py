@@ -250,10 +250,10 @@ def machine_names(campaigns: Sequence[Campaign]) -> list[str]:
 
 def cells_of(campaign: Campaign, machine_name: str | None = None) -> list[Cell]:
     """The cells of one campaign. Invalid runs and phases are counted but not used."""
-    found = once(campaign, "cells", _cells_of, tuple[Cell, ...])
+    cells = once(campaign, "cells", _cells_of, tuple[Cell, ...])
     if machine_name in (None, campaign.machine.hostname):
-        return list(found)
-    return [replace(cell, factors={**cell.factors, "machine": str(machine_name)}) for cell in found]
+        return list(cells)
+    return [replace(cell, factors={**cell.factors, "machine": str(machine_name)}) for cell in cells]
 
 
 def _cells_of(campaign: Campaign) -> tuple[Cell, ...]:

@@ -143,7 +143,7 @@ def changes(
 def _headline(columns: Mapping[str, Sequence[MetricChange]]) -> str:
     """J/GB; without energy MB/s; for commands that move no bytes their time."""
     for metric in (J_PER_GB, BANDWIDTH, EXECUTION_S):
-        if any(found.change.ratio is not None for found in columns[metric]):
+        if any(of_metric.change.ratio is not None for of_metric in columns[metric]):
             return metric
     return BANDWIDTH
 
@@ -180,9 +180,9 @@ def _column(
     rule: Rule,
     adjustment: Adjustment,
 ) -> list[MetricChange]:
-    found = []
+    changes = []
     for before, after in pairs:
-        found.append(
+        changes.append(
             change(
                 before.values(metric),
                 after.values(metric),
@@ -190,15 +190,15 @@ def _column(
                 _finite(doubt(before, after, metric)),
             )
         )
-    p_values = [one.p_direction for one in found if one.p_direction is not None]
+    p_values = [of_pair.p_direction for of_pair in changes if of_pair.p_direction is not None]
     adjusted = iter(p_values if adjustment == "none" else adjust(p_values, adjustment))
     return [
         _metric_change(
             pair,
             metric,
-            answered(one, next(adjusted), rule) if one.p_direction is not None else one,
+            answered(of_pair, next(adjusted), rule) if of_pair.p_direction is not None else of_pair,
         )
-        for pair, one in zip(pairs, found, strict=True)
+        for pair, of_pair in zip(pairs, changes, strict=True)
     ]
 
 

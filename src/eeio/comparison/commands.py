@@ -185,7 +185,7 @@ def comparisons(found: Sequence[Bench]) -> list[Comparison]:
 
     pairs = list(combinations(found, 2))
     if len(found) > _ALL_PAIRS:
-        pairs = [(one, found[0]) for one in found[1:]]
+        pairs = [(changed, found[0]) for changed in found[1:]]
     made = []
     for a, b in pairs:
         for metric in _COMPARED:
@@ -194,10 +194,16 @@ def comparisons(found: Sequence[Bench]) -> list[Comparison]:
             if reason is not None or isinstance(first, Missing) or isinstance(second, Missing):
                 made.append(Comparison(a.label, b.label, metric, None, None, "open", reason))
                 continue
-            one = change(first, second, Rule())
+            changed = change(first, second, Rule())
             made.append(
                 Comparison(
-                    a.label, b.label, metric, one.ratio, one.interval, one.answer, one.reason
+                    a.label,
+                    b.label,
+                    metric,
+                    changed.ratio,
+                    changed.interval,
+                    changed.answer,
+                    changed.reason,
                 )
             )
     return made
@@ -362,8 +368,8 @@ def _execution(run: Run, meter: Key | None) -> _Execution | Missing:
     not_durable = None
     if window.durable is False:
         not_durable = window.durable_reason
-    reading, why = _reading(window.energy, meter)
-    observation = replace(observed(run.experiment, phase), reading=reading, why_not_read=why)
+    reading, reason = _reading(window.energy, meter)
+    observation = replace(observed(run.experiment, phase), reading=reading, why_not_read=reason)
     joules = observation.energy_j
     until_durable_s: Value = Missing(phase.durable_reason or "it was not measured")
     if phase.until_durable is not None:

@@ -73,13 +73,13 @@ def needed(earlier: Campaign, share: float, within: Rule) -> list[Needed]:
     pairs = [pair for pair in questions(cells, within) if pair.change.interval is not None]
     paired = {cell.experiment_id for pair in pairs for cell in (pair.before, pair.after)}
     alone = [cell for cell in cells if cell.experiment_id not in paired]
-    found = [_needed(pair, share, within) for pair in pairs]
+    needs = [_needed(pair, share, within) for pair in pairs]
     for cell in alone:
         later = against_itself(cell, between)
         for q in later:
             if q.change.interval is not None:
-                found.append(_needed(q, share, between))
-    return sorted(found, key=lambda need: need.repetitions or 10**9, reverse=True)
+                needs.append(_needed(q, share, between))
+    return sorted(needs, key=lambda need: need.repetitions or 10**9, reverse=True)
 
 
 def _needed(question: Question, share: float, rule: Rule) -> Needed:
@@ -89,10 +89,10 @@ def _needed(question: Question, share: float, rule: Rule) -> Needed:
 def hardest(found: Sequence[Needed]) -> Mapping[str, int]:
     """Experiment id -> repetitions for the hardest of its questions that can be answered."""
     of: dict[str, int] = {}
-    for one in found:
-        for cell in (one.question.before, one.question.after):
-            if one.repetitions is not None:
-                of[cell.experiment_id] = max(one.repetitions, of.get(cell.experiment_id, 0))
+    for need in found:
+        for cell in (need.question.before, need.question.after):
+            if need.repetitions is not None:
+                of[cell.experiment_id] = max(need.repetitions, of.get(cell.experiment_id, 0))
     return of
 
 

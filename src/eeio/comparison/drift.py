@@ -28,7 +28,7 @@ class Trend:
 def trends(campaign: Campaign) -> list[Trend]:
     """Of each anchor that has three runs or more, in power, or bandwidth where there is none."""
     began_s = {run.order_index: run.started_monotonic_s for run in campaign.runs}
-    found = []
+    slopes = []
     for cell in cells_of(campaign):
         if cell.experiment_id not in campaign.design.anchors:
             continue
@@ -37,8 +37,8 @@ def trends(campaign: Campaign) -> list[Trend]:
         if metric is not None:
             trend = _trend(cell, metric, began_s)
         if trend is not None:
-            found.append(trend)
-    return found
+            slopes.append(trend)
+    return slopes
 
 
 def _trend(cell: Cell, metric: str, began_s: dict[int, float]) -> Trend | None:

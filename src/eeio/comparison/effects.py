@@ -56,15 +56,15 @@ def effects(
     precise = list(map(_without_uncertain, cells))
     of_domain = [metric for metric in metrics if metric == EFFICIENCY]
     of_others = [metric for metric in metrics if metric != EFFICIENCY]
-    found: list[Effect] = []
+    made: list[Effect] = []
     for index, chosen in (
         (Index(precise), of_others),
         (Index(map(_with_domain, precise)), of_domain),
     ):
         for factor in factors if chosen else ():
-            found += _effects(index, chosen, factor, adjustment, alpha)
+            made += _effects(index, chosen, factor, adjustment, alpha)
     # By metric, in the order of the report.
-    return sorted(found, key=lambda effect: metrics.index(effect.metric))
+    return sorted(made, key=lambda effect: metrics.index(effect.metric))
 
 
 def _effects(

@@ -157,7 +157,7 @@ def _values(nodes: Sequence[NodeResults]) -> Values:
     for _, cell, _ in cells:
         for key in _METRICS:
             sources.setdefault(key, set()).add(_source(cell, key))
-    found: Values = {}
+    by_node: Values = {}
     for name, cell, label in cells:
         in_all = label
         if len(ids[label]) != 1:
@@ -170,8 +170,8 @@ def _values(nodes: Sequence[NodeResults]) -> Values:
             runs = [value for value in cell.values(key) if value > 0]
             if runs:
                 mean = statistics.fmean(map(math.log, runs))
-                found.setdefault((key, row), {})[name] = mean
-    return found
+                by_node.setdefault((key, row), {})[name] = mean
+    return by_node
 
 
 _DOMAIN_OF = {key: domain for domain, key in POWER.items()}
@@ -187,7 +187,7 @@ def _source(cell: Cell, key: str) -> str:
 
 def tests_of(values: Values) -> tuple[list[NodeTest], list[str]]:
     """Those of each experiment, and of all together; and what could not be tested."""
-    found: list[NodeTest] = []
+    tests: list[NodeTest] = []
     few: Counter[int] = Counter()
     equal = 0
     for (key, label), of_nodes in values.items():
@@ -200,7 +200,7 @@ def tests_of(values: Values) -> tuple[list[NodeTest], list[str]]:
             continue
         usual = statistics.median(of_nodes.values())
         for (name, log), p in zip(of_nodes.items(), p_values, strict=True):
-            found.append(NodeTest(name, label, key, log, usual, p))
+            tests.append(NodeTest(name, label, key, log, usual, p))
     for key in dict.fromkeys(key for key, _ in values):
         if len([1 for other, _ in values if other == key]) < 2:
             continue
@@ -208,7 +208,7 @@ def tests_of(values: Values) -> tuple[list[NodeTest], list[str]]:
         p_values = outlier_p_values(list(means.values()))
         if p_values is not None:
             usual = statistics.median(means.values())
-            found += [
+            tests += [
                 NodeTest(name, ALL, key, log, usual, p)
                 for (name, log), p in zip(means.items(), p_values, strict=True)
             ]
@@ -219,7 +219,7 @@ def tests_of(values: Values) -> tuple[list[NodeTest], list[str]]:
         )
     if equal:
         reasons.append(f"in {equal} rows at least half of the nodes have the same value")
-    return found, reasons
+    return tests, reasons
 
 
 def _mean_ratios(values: Values, key: str) -> dict[str, float]:
@@ -289,8 +289,8 @@ def _usual(nodes: Sequence[NodeResults]) -> Machine:
     for field in fields(Machine):
         if field.name in _OF_NODE:
             continue
-        found = [getattr(machine, field.name) for machine in machines]
-        common[field.name] = max(found, key=found.count)
+        values = [getattr(machine, field.name) for machine in machines]
+        common[field.name] = max(values, key=values.count)
     return replace(machines[0], **common)
 
 

@@ -88,9 +88,9 @@ class Gate:
     @property
     def detectable(self) -> tuple[float, float] | None:
         """Of the median and of the worst tested row; None if none was."""
-        found = [row.detectable for row in self.rows if row.detectable is not None]
-        if found:
-            return (statistics.median(found), max(found))
+        changes = [row.detectable for row in self.rows if row.detectable is not None]
+        if changes:
+            return (statistics.median(changes), max(changes))
         return None
 
 

@@ -103,7 +103,7 @@ def history(suite: str, campaigns: Sequence[Campaign], metric: str | None = None
         key = named(metric).key
     if metric is None and not any(cell.known(key) for of_one in cells for cell in of_one):
         key = named("MB/s").key
-    found: dict[_Place, list[tuple[Campaign, Point]]] = {}
+    points: dict[_Place, list[tuple[Campaign, Point]]] = {}
     labels: dict[_Place, str] = {}
     for campaign, of_one in zip(ordered, cells, strict=True):
         for experiment, cell in by_what(of_one).items():
@@ -113,13 +113,13 @@ def history(suite: str, campaigns: Sequence[Campaign], metric: str | None = None
             place = _place_of(campaign, experiment, cell, key)
             labels.setdefault(place, cell.label(PLACE, tool=True))
             point = Point(campaign.name, campaign.design.created_utc, value)
-            found.setdefault(place, []).append((campaign, point))
+            points.setdefault(place, []).append((campaign, point))
     _distinguish(labels)
     return History(
         suite=suite,
-        metric=next(one.name for one in METRICS if one.key == key),
+        metric=next(known.name for known in METRICS if known.key == key),
         campaigns=tuple(campaign.name for campaign in ordered),
-        series=tuple(_series(place[0], labels[place], values) for place, values in found.items()),
+        series=tuple(_series(place[0], labels[place], values) for place, values in points.items()),
     )
 
 
@@ -130,17 +130,17 @@ def _series(machine: str, label: str, values: Sequence[tuple[Campaign, Point]]) 
         return Series(machine, label, points, (), reason)
     logs = [math.log(point.value) for point in points]
     places = change_points(logs)
-    edges = [0, *(one.place for one in places), len(points)]
+    edges = [0, *(position.place for position in places), len(points)]
     means = [math.fsum(logs[a:b]) / (b - a) for a, b in pairwise(edges)]
     steps = []
-    for number, one in enumerate(places):
+    for number, position in enumerate(places):
         change = math.exp(means[number + 1] - means[number]) - 1.0
         if abs(change) < _LEAST_CHANGE:
             continue
-        before, after = (values[place][0].machine for place in (one.place - 1, one.place))
-        point = points[one.place]
+        before, after = (values[place][0].machine for place in (position.place - 1, position.place))
+        point = points[position.place]
         steps.append(
-            Step(point.campaign, point.utc, change, one.p, machine_differences(before, after))
+            Step(point.campaign, point.utc, change, position.p, machine_differences(before, after))
         )
     return Series(machine, label, points, tuple(steps))
 

@@ -118,7 +118,7 @@ def matches(cells: Iterable[Cell], one_drive: bool = True) -> list[Match]:
         if layer is not None and (one_drive or layer != DEVICE):
             key = tuple(cell.factors[name] for name in _ALIKE)
             of_layer.setdefault(key, {}).setdefault(layer, []).append(cell)
-    found = []
+    pairs = []
     for layers in sorted(of_layer.values(), key=_place):
         for layer, below in _BELOW.items():
             for upper in _of_one_tool(layers.get(layer, ())):
@@ -126,8 +126,8 @@ def matches(cells: Iterable[Cell], one_drive: bool = True) -> list[Match]:
                     (pick for name in below if (pick := _under(upper, layers, name))), None
                 )
                 if lower is not None:
-                    found.append(Match(layer, lower[0], upper, lower[1]))
-    return found
+                    pairs.append(Match(layer, lower[0], upper, lower[1]))
+    return pairs
 
 
 def _place(layers: Mapping[str, list[Cell]]) -> tuple[object, ...]:

@@ -46,10 +46,10 @@ class Index:
     def _at(self, factor: str) -> dict[str, list[int]]:
         """Level -> the places of its cells."""
         if factor not in self._places:
-            found = self._places[factor] = {}
+            positions = self._places[factor] = {}
             for index, cell in enumerate(self.cells):
                 if factor in cell.factors:
-                    found.setdefault(cell.factors[factor], []).append(index)
+                    positions.setdefault(cell.factors[factor], []).append(index)
         return self._places[factor]
 
     def _rest(self, free: frozenset[str]) -> list[Rest]:
@@ -60,10 +60,10 @@ class Index:
     def _partners_of(self, factor: str, level: str, free: frozenset[str]) -> dict[Rest, list[Cell]]:
         key = (factor, level, free)
         if key not in self._partners:
-            found = self._partners[key] = {}
+            partners = self._partners[key] = {}
             rests = self._rest(free)
             for place in self._at(factor).get(level, ()):
-                found.setdefault(rests[place], []).append(self.cells[place])
+                partners.setdefault(rests[place], []).append(self.cells[place])
         return self._partners[key]
 
 

@@ -114,24 +114,25 @@ def _why_not(cell: Cell, most_uncertain: float) -> str | None:
 
 def _placed(group: Sequence[Choice]) -> list[Choice]:
     """Adds their fronts. Unranked experiments are on no front and dominate no other."""
-    ranked = [one for one in group if one.reason is None]
+    ranked = [choice for choice in group if choice.reason is None]
     of_rate = {}
-    for one in ranked:
-        if one.efficiency_bytes_per_j is not None and one.bandwidth_bytes_per_s is not None:
-            of_rate[id(one)] = (one.efficiency_bytes_per_j, one.bandwidth_bytes_per_s)
+    for choice in ranked:
+        if choice.efficiency_bytes_per_j is not None and choice.bandwidth_bytes_per_s is not None:
+            of_rate[id(choice)] = (choice.efficiency_bytes_per_j, choice.bandwidth_bytes_per_s)
     of_p99 = {
-        id(one): (one.efficiency_bytes_per_j, -one.latency_p99_s)
-        for one in ranked
-        if one.efficiency_bytes_per_j is not None and one.latency_p99_s is not None
+        id(choice): (choice.efficiency_bytes_per_j, -choice.latency_p99_s)
+        for choice in ranked
+        if choice.efficiency_bytes_per_j is not None and choice.latency_p99_s is not None
     }
     return [
         replace(
-            one,
-            on_bandwidth_front=_front(of_rate, one),
-            on_p99_front=_front(of_p99, one),
-            reason=one.reason or (None if id(one) in of_p99 else "its tool reports no p99 latency"),
+            choice,
+            on_bandwidth_front=_front(of_rate, choice),
+            on_p99_front=_front(of_p99, choice),
+            reason=choice.reason
+            or (None if id(choice) in of_p99 else "its tool reports no p99 latency"),
         )
-        for one in group
+        for choice in group
     ]
 
 

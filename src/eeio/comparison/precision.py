@@ -41,11 +41,11 @@ def log_variance(values: Sequence[float]) -> float:
 
 def known_worst(cells: Iterable[Cell]) -> Known | None:
     """Of all phases of an experiment; None where it gave no figure at all."""
-    found = []
+    shares = []
     for cell in cells:
         for metric in KNOWN_BY:
             if values := cell.values(metric):
-                found.append(Known(half_width(values), metric, len(values)))
+                shares.append(Known(half_width(values), metric, len(values)))
     return max(
-        found, key=lambda k: math.inf if k.half_width is None else k.half_width, default=None
+        shares, key=lambda k: math.inf if k.half_width is None else k.half_width, default=None
     )

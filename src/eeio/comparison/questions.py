@@ -68,9 +68,9 @@ def against_itself(cell: Cell, rule: Rule) -> list[Question]:
 def counted(found: Sequence[Question]) -> dict[str, dict[Answer, int]]:
     """Metric -> how many have which answer."""
     counts: dict[str, dict[Answer, int]] = {}
-    for one in found:
-        of_metric = counts.setdefault(one.metric, {})
-        of_metric[one.change.answer] = of_metric.get(one.change.answer, 0) + 1
+    for question in found:
+        of_metric = counts.setdefault(question.metric, {})
+        of_metric[question.change.answer] = of_metric.get(question.change.answer, 0) + 1
     return counts
 
 
@@ -78,11 +78,11 @@ def repetitions_requested(found: Sequence[Question], most: int) -> Mapping[str, 
     """Experiment id -> the repetitions that its open questions take, of those that take no more
     than `most`."""
     requested: dict[str, int] = {}
-    for one in found:
-        needed = one.change.needed
-        if one.is_open and needed is not None and needed <= most:
-            for cell in (one.before, one.after):
-                if needed > cell.n(one.metric):
+    for question in found:
+        needed = question.change.needed
+        if question.is_open and needed is not None and needed <= most:
+            for cell in (question.before, question.after):
+                if needed > cell.n(question.metric):
                     requested[cell.experiment_id] = max(
                         needed, requested.get(cell.experiment_id, 0)
                     )

@@ -14,25 +14,25 @@ _POWER_AND_EFFICIENCY = {"power_system_w": "W of the system", "efficiency_bytes_
 
 def of_runs(campaigns: Sequence[Campaign], cells: Sequence[Cell]) -> list[str]:
     """On the basis of the differences: repetitions, invalid and missing runs."""
-    found = []
+    remarks = []
     for campaign in campaigns:
         if stamp := stamp_of([campaign]):
-            found.append(f"{campaign.name}: {stamp}")
+            remarks.append(f"{campaign.name}: {stamp}")
         for remark in campaign.design.remarks:
-            found.append(f"{campaign.name}: {remark}")
+            remarks.append(f"{campaign.name}: {remark}")
     counts = [max(map(cell.n, cell.measured), default=0) for cell in cells]
     few = sum(count < _FEW for count in counts)
     if few:
-        found.append(
+        remarks.append(
             f"{few} of {len(cells)} experiments have fewer than {_FEW} valid repetitions: "
             "few differences can be confirmed"
         )
     if len(set(counts)) > 1:
-        found.append(f"repetitions are unequal: from {min(counts)} to {max(counts)}")
+        remarks.append(f"repetitions are unequal: from {min(counts)} to {max(counts)}")
     invalid = sum(cell.invalid_runs for cell in cells)
     if invalid:
-        found.append(f"{invalid} invalid runs are not used; `eeio report` has the reasons")
-    return [*found, *_missing_figures(cells)]
+        remarks.append(f"{invalid} invalid runs are not used; `eeio report` has the reasons")
+    return [*remarks, *_missing_figures(cells)]
 
 
 def _missing_figures(cells: Sequence[Cell]) -> Iterator[str]:
@@ -68,17 +68,17 @@ def of_flush(cells: Sequence[Cell]) -> list[str]:
     for flush, durable in levels:
         if flush not in ("", "as found"):
             known.add((flush, durable))
-    found = []
+    remarks = []
     if any(flush == UNKNOWN for flush, _ in known):
-        found.append(
+        remarks.append(
             "flush: unknown: records of version 1 do not contain the time when a write's bytes "
             "were on the device; its bandwidth and power end when the tool returned"
         )
     if len(known) > 1:
         listed = ", ".join(sorted(f"{flush} (durable: {durable})" for flush, durable in known))
-        found.append(f"writes are joined only with those of the same flush; there are {listed}")
+        remarks.append(f"writes are joined only with those of the same flush; there are {listed}")
     left_out = dict.fromkeys(cell.left_out for cell in cells if cell.left_out is not None)
-    return [*found, *left_out]
+    return [*remarks, *left_out]
 
 
 def of_load(campaigns: Sequence[Campaign]) -> list[str]:
@@ -118,14 +118,14 @@ def domain_warnings(cells: Sequence[Cell]) -> list[str]:
     for of in of_machine.values():
         domains.update(of)
     listed = [f"{machine}: {', '.join(of)}" for machine, of in of_machine.items() if of]
-    found = []
+    warnings = []
     if len(domains) > 1:
-        found.append(f"MB/J of different power domains are shown together: {'; '.join(listed)}")
+        warnings.append(f"MB/J of different power domains are shown together: {'; '.join(listed)}")
     elif any("without drives" in domain for domain in domains):
-        found.append(
+        warnings.append(
             f"MB/J is not the storage's, for the drives are not in it: {'; '.join(listed)}"
         )
-    return [*found, *_different_meters(cells), *doubts]
+    return [*warnings, *_different_meters(cells), *doubts]
 
 
 def _different_meters(cells: Sequence[Cell]) -> Iterator[str]:

@@ -23,8 +23,8 @@ from eeio.statistics.decision import Rule
 
 def _metrics() -> tuple[str, ...]:
     """The keys of all metrics that vary between sessions."""
-    found = [cell.key for cell in in_cells() if cell.key != UNCERTAINTY]
-    return (*found, *POWER.values(), OF_DRIVE)
+    keys = [cell.key for cell in in_cells() if cell.key != UNCERTAINTY]
+    return (*keys, *POWER.values(), OF_DRIVE)
 
 
 @dataclass(frozen=True)

@@ -157,8 +157,8 @@ def readme(
     for command in pages:
         lines.append(f"| {_PAGES[command]} | [{command}.html]({command}.html) |")
     lines += [f"| checksums of all else | `{SUMS}` |", ""]
-    for command, why in missing.items():
-        lines.append(f"There is no {command}.html: {markdown(why)}\n")
+    for command, reason in missing.items():
+        lines.append(f"There is no {command}.html: {markdown(reason)}\n")
     lines += [
         f"Check it: `sha256sum -c {SUMS}`. Make tables and figures again: `sh remake.sh`, with "
         "eeio in PATH; the tables are then the same, byte by byte. Its first lines contain the "

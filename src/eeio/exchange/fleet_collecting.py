@@ -56,7 +56,7 @@ def collect(paths: Sequence[Path]) -> Collected:
     missing = [str(path) for path in paths if not path.exists()]
     if missing:
         raise RejectedError(f"{missing[0]}: no such file or folder")
-    found: list[_Found] = []
+    campaigns: list[_Found] = []
     rejected: list[str] = []
     fleets: dict[Path, Submission] = {}
     # No record refers back to another: a search for reference cycles finds nothing.
@@ -65,17 +65,19 @@ def collect(paths: Sequence[Path]) -> Collected:
         for path in paths:
             for place in _places(path, rejected):
                 try:
-                    found += _read(place, fleets)
+                    campaigns += _read(place, fleets)
                 except (EeioError, OSError, ValueError) as error:
                     message = str(error)
                     rejected.append(message if str(place) in message else f"{place}: {message}")
     finally:
         gc.enable()
-    if not found and not fleets:
-        why = f" ({shown(rejected[0])})" if rejected else ""
-        raise RejectedError(f"{', '.join(map(str, paths))}: no campaign and no {_PTS} found{why}")
-    found, remarks = _of_one_suite(found)
-    nodes, repeated, namesakes = _nodes(found)
+    if not campaigns and not fleets:
+        reason = f" ({shown(rejected[0])})" if rejected else ""
+        raise RejectedError(
+            f"{', '.join(map(str, paths))}: no campaign and no {_PTS} found{reason}"
+        )
+    campaigns, remarks = _of_one_suite(campaigns)
+    nodes, repeated, namesakes = _nodes(campaigns)
     reported = {node.name for node in nodes}
     for folder, submitted in fleets.items():
         nodes += [
@@ -90,13 +92,13 @@ def collect(paths: Sequence[Path]) -> Collected:
 def _of_one_suite(found: list[_Found]) -> tuple[list[_Found], list[str]]:
     """The campaigns of the suite that most nodes have, and remarks on the others."""
     nodes: dict[str, set[str]] = {}
-    for one in found:
-        nodes.setdefault(one.suite, set()).add(one.node)
+    for candidate in found:
+        nodes.setdefault(candidate.suite, set()).add(candidate.node)
     suite = max(nodes, key=lambda name: len(nodes[name]), default="")
-    return [one for one in found if one.suite == suite], [
-        f"{one.place}: not used; its suite is {one.suite}, not {suite}"
-        for one in found
-        if one.suite != suite
+    return [candidate for candidate in found if candidate.suite == suite], [
+        f"{candidate.place}: not used; its suite is {candidate.suite}, not {suite}"
+        for candidate in found
+        if candidate.suite != suite
     ]
 
 
@@ -151,25 +153,25 @@ def _of_pts(path: Path) -> list[_Found]:
     with tempfile.TemporaryDirectory(prefix="eeio-fleet-", dir=temporary_folder()) as folder:
         stored = pts.import_file(path, None, None, Path(folder))
         campaigns = [load(place) for _, place, _ in stored]
-    return [_Found(one.machine.hostname, path, one) for one in campaigns]
+    return [_Found(campaign.machine.hostname, path, campaign) for campaign in campaigns]
 
 
 def _nodes(found: Sequence[_Found]) -> tuple[list[NodeResults], list[str], list[str]]:
     """One result a node: of a node that reports twice the newest complete campaign. The second
     list says what else there was, and the third one names machines that share a name."""
     by_name: dict[str, list[_Found]] = {}
-    for one in found:
-        by_name.setdefault(one.node, []).append(one)
+    for candidate in found:
+        by_name.setdefault(candidate.node, []).append(candidate)
     nodes: list[NodeResults] = []
     remarks: list[str] = []
     namesakes: list[str] = []
     for name, of_name in by_name.items():
         machines: list[list[_Found]] = []
-        for one in of_name:
-            same = [m for m in machines if _same(m[0].campaign.machine, one.campaign.machine)]
+        for candidate in of_name:
+            same = [m for m in machines if _same(m[0].campaign.machine, candidate.campaign.machine)]
             if not same:
                 machines.append([])
-            (same or machines[-1:])[0].append(one)
+            (same or machines[-1:])[0].append(candidate)
         for number, of_machine in enumerate(machines, start=1):
             shown_name = name if len(machines) == 1 else f"{name} ({number})"
             if len(machines) > 1:
@@ -190,17 +192,17 @@ def _same(one: Machine, other: Machine) -> bool:
 
 
 def _newest(name: str, found: list[_Found], remarks: list[str]) -> NodeResults:
-    def rank(one: _Found) -> tuple[bool, str]:
-        return one.campaign.is_complete, one.campaign.design.created_utc
+    def rank(candidate: _Found) -> tuple[bool, str]:
+        return candidate.campaign.is_complete, candidate.campaign.design.created_utc
 
     chosen = max(found, key=rank)
-    for one in found:
-        if one is chosen:
+    for candidate in found:
+        if candidate is chosen:
             continue
-        same = one.campaign.design == chosen.campaign.design
-        copy = same and one.campaign.stored_runs <= chosen.campaign.stored_runs
-        why = "a copy of" if copy else "not used; the newest complete campaign of the node is"
-        remarks.append(f"{one.place}: {why} {chosen.place}")
+        same = candidate.campaign.design == chosen.campaign.design
+        copy = same and candidate.campaign.stored_runs <= chosen.campaign.stored_runs
+        reason = "a copy of" if copy else "not used; the newest complete campaign of the node is"
+        remarks.append(f"{candidate.place}: {reason} {chosen.place}")
     return NodeResults(name, chosen.campaign, tuple(_clock(chosen)))
 
 

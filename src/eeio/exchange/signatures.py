@@ -51,10 +51,10 @@ def signer_of(file: Path, signers: Path | None) -> tuple[str | None, str | None]
     try:
         if signers is None:
             done = _run(file, "check-novalidate", *verify)
-            found = _KEY.search(done.stdout)
-            if done.returncode != 0 or found is None:
+            key = _KEY.search(done.stdout)
+            if done.returncode != 0 or key is None:
                 return None, f"the signature is not valid: {_why(done)}"
-            return found[1], None
+            return key[1], None
         done = _run(file, "find-principals", "-s", str(signature), "-f", str(signers))
         if done.returncode != 0 or not done.stdout.strip():
             return None, f"the key of the signature is not in {signers.name}"

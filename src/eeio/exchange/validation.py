@@ -55,11 +55,13 @@ def examine(bundle: Path, signers: Path | None = None) -> Examined:
     with _unpacked(bundle) as folder:
         if not (folder / SUMS).is_file():
             raise RejectedError(f"{bundle}: no bundle of eeio: it has no {SUMS}")
-        signer, why = signatures.signer_of(folder / SUMS, signers)
-        unsigned = [] if why is None else [Problem("signature", signatures.name_of(SUMS), why)]
+        signer, reason = signatures.signer_of(folder / SUMS, signers)
+        unsigned = (
+            [] if reason is None else [Problem("signature", signatures.name_of(SUMS), reason)]
+        )
         campaigns: list[Campaign] = []
-        found = [*_checksums(folder), *unsigned, *_records(folder, campaigns)]
-        return Examined(tuple(found), tuple(campaigns), signer, _runs(folder))
+        problems = [*_checksums(folder), *unsigned, *_records(folder, campaigns)]
+        return Examined(tuple(problems), tuple(campaigns), signer, _runs(folder))
 
 
 def _runs(folder: Path) -> frozenset[str]:
@@ -130,10 +132,10 @@ def _checksums(folder: Path) -> Iterator[Problem]:
 
 def _records(folder: Path, campaigns: list[Campaign]) -> Iterator[Problem]:
     """Those of the records; adds each readable campaign to `campaigns`."""
-    found = [path for path in sorted((folder / "data").glob("*")) if path.is_dir()]
-    if not found:
+    folders = [path for path in sorted((folder / "data").glob("*")) if path.is_dir()]
+    if not folders:
         yield Problem("record", "data", "no campaign in it")
-    for path in found:
+    for path in folders:
         where = f"data/{path.name}"
         try:
             campaign = load(path)
@@ -169,8 +171,8 @@ def _broken_rules(campaign: Campaign) -> Iterator[tuple[str, str]]:
         if power is not None:
             yield from ((name, what) for what in _broken_by(power, row.n))
         if row.durable is False:
-            why = row.why_not_durable or "the window ends before the data is durable"
-            yield name, f"not durable: {why}"
+            reason = row.why_not_durable or "the window ends before the data is durable"
+            yield name, f"not durable: {reason}"
     if not measured:
         yield "", "no energy of a byte or an operation was measured"
 

@@ -62,7 +62,7 @@ class Modules:
 
     def own(self) -> dict[str, Path]:
         """Name -> file of each module in the user's folders."""
-        found: dict[str, Path] = {}
+        modules: dict[str, Path] = {}
         for entry in filter(None, os.environ.get(self.variable, "").split(":")):
             folder = Path(entry)
             try:
@@ -80,11 +80,11 @@ class Modules:
                     if module.ispkg
                     else (folder / f"{module.name}.py")
                 )
-                self._check_free(module.name, path, found)
-                if (why := why_untrusted(path)) is not None:
-                    raise LimitError(f"{path}, named by {self.variable}: not run as root: {why}")
-                found[module.name] = path.absolute()
-        return found
+                self._check_free(module.name, path, modules)
+                if (reason := why_untrusted(path)) is not None:
+                    raise LimitError(f"{path}, named by {self.variable}: not run as root: {reason}")
+                modules[module.name] = path.absolute()
+        return modules
 
     def _check_free(self, name: str, path: Path, found: dict[str, Path]) -> None:
         is_ours = name in self.ours() or name in self.reserved

@@ -110,13 +110,13 @@ def why_untrusted(path: Path) -> str | None:
         users = _users_in(way[-1].parent, writes=False)
         if (risk := _risk_of_mounts(way, users)) is not None:
             return f"{risk.path} {risk.problem}"
-        found = _replaceable(way, users, "usual")
-        if found is None and way[-1].is_dir():
+        replaceable = _replaceable(way, users, "usual")
+        if replaceable is None and way[-1].is_dir():
             # Whoever may add a file there adds a program or module.
-            found = _replaceable(way[-1:], users, "strict")
+            replaceable = _replaceable(way[-1:], users, "strict")
     except OSError as error:
         return f"{error.filename}: {error.strerror}"
-    return f"{found.path} {found.problem}" if found else None
+    return f"{replaceable.path} {replaceable.problem}" if replaceable else None
 
 
 def trusted_search_path(path: str) -> tuple[str, list[str]]:
@@ -128,8 +128,8 @@ def trusted_search_path(path: str) -> tuple[str, list[str]]:
     for folder in path.split(os.pathsep):
         if not folder.startswith("/"):
             reasons.append(f"{folder or '(empty)'} depends on the current folder")
-        elif (why := why_untrusted(Path(folder))) is not None:
-            reasons.append(why)
+        elif (reason := why_untrusted(Path(folder))) is not None:
+            reasons.append(reason)
         else:
             kept.append(folder)
     return os.pathsep.join(kept), reasons
@@ -149,23 +149,23 @@ def risk_of_folder(directory: Path, *, must_exist: bool = False) -> Risk | None:
         if risk is not None:
             return risk
         if is_root:
-            found = _replaceable(way, users, "usual", must_exist=must_exist)
+            replaceable = _replaceable(way, users, "usual", must_exist=must_exist)
         else:
-            found = _replaceable([physical], users, "lax", must_exist=must_exist)
+            replaceable = _replaceable([physical], users, "lax", must_exist=must_exist)
     except OSError as error:
         path = Path(error.filename or directory)
         return Risk(path, f"cannot be checked: {error.strerror}", "check the path")
-    if found is None:
+    if replaceable is None:
         return None
-    if found.kind == "writable" and os.geteuid() in (0, found.status.st_uid):
-        repair = f"chmod +t {_quoted(found.path)}"
+    if replaceable.kind == "writable" and os.geteuid() in (0, replaceable.status.st_uid):
+        repair = f"chmod +t {_quoted(replaceable.path)}"
     elif os.geteuid() != 0:
         repair = _repair_by_new_folder("~")
-    elif found.kind == "owned" and found.path == physical:
-        repair = f"sudo -u {found.owner} eeio ..."
+    elif replaceable.kind == "owned" and replaceable.path == physical:
+        repair = f"sudo -u {replaceable.owner} eeio ..."
     else:
-        repair = _repair_by_new_folder(_quoted(found.path.parent))
-    return Risk(found.path, found.problem, repair)
+        repair = _repair_by_new_folder(_quoted(replaceable.path.parent))
+    return Risk(replaceable.path, replaceable.problem, repair)
 
 
 def risk_of_device(node: Path) -> Risk | None:
@@ -181,14 +181,14 @@ def risk_of_device(node: Path) -> Risk | None:
         users = _users_in(physical.parent, writes=False)
         if (risk := _risk_of_mounts(way, users)) is not None:
             return Risk(risk.path, risk.problem, repair)
-        found = _replaceable(above, users, "usual")
-        if found is None and physical.exists() and physical.stat().st_uid not in users:
+        replaceable = _replaceable(above, users, "usual")
+        if replaceable is None and physical.exists() and physical.stat().st_uid not in users:
             # In a sticky folder its owner may replace it.
-            found = _replaceable([physical.parent], users, "strict")
+            replaceable = _replaceable([physical.parent], users, "strict")
     except OSError as error:
         path = Path(error.filename or node)
         return Risk(path, f"cannot be checked: {error.strerror}", repair)
-    return None if found is None else Risk(found.path, found.problem, repair)
+    return None if replaceable is None else Risk(replaceable.path, replaceable.problem, repair)
 
 
 def _risk_of_mounts(way: Iterable[Path], users: frozenset[int]) -> Risk | None:
@@ -236,12 +236,14 @@ def risk_of_scratch(scratch: Path) -> Risk | None:
         problem = "has an access control list"
         return Risk(scratch, problem, f"setfacl -bk {_quoted(directory)} {_quoted(scratch)}")
     users = _users_in(directory.resolve())
-    found = _replaceable([scratch], users, "strict")
-    if found is None and stat.S_ISDIR(status.st_mode):
+    replaceable = _replaceable([scratch], users, "strict")
+    if replaceable is None and stat.S_ISDIR(status.st_mode):
         return _risk_of_contents(scratch, status.st_dev, users)
-    problem = found.problem if found else "is not a folder (a link?), so it is not followed"
+    problem = (
+        replaceable.problem if replaceable else "is not a folder (a link?), so it is not followed"
+    )
     repair = f"rm -r {_quoted(scratch)}"
-    if found and found.kind != "writable":  # another user may be measuring there
+    if replaceable and replaceable.kind != "writable":  # another user may be measuring there
         repair = _repair_by_new_folder(_quoted(directory))
     return Risk(scratch, problem, repair)
 

@@ -245,7 +245,7 @@ def _fixed(readers: tuple[_Read, ...], stored: bool) -> _Read:
         if type(value) is not of or len(value) != len(readers):
             raise LimitError(f"{shortened(value)} is not a list of {len(readers)}")
         try:
-            return tuple([one(part) for one, part in zip(readers, value, strict=True)])
+            return tuple([reader(part) for reader, part in zip(readers, value, strict=True)])
         except LimitError:
             raise _first_fault(readers, value) from None
 
@@ -256,21 +256,21 @@ def _mapping(each: _Read, stored: bool) -> _Read:
     def mapping(value: Any) -> Any:
         if type(value) is not dict if stored else not isinstance(value, Mapping):
             raise LimitError(f"{shortened(value)} is not an object")
-        found = {}
-        for key, one in value.items():
+        values = {}
+        for key, item in value.items():
             name = _text(key)
             try:
-                found[name] = each(one)
+                values[name] = each(item)
             except LimitError as error:
                 raise _at(key if len(key) < 100 else shortened(key), error) from None
-        return found
+        return values
 
     return mapping
 
 
 def _pairs(value: Any) -> Any:
-    found: Mapping[str, str] = _mapping(_text, True)(value)
-    return tuple(sorted(found.items()))
+    pairs: Mapping[str, str] = _mapping(_text, True)(value)
+    return tuple(sorted(pairs.items()))
 
 
 def _object(kind: Any) -> _Read:
@@ -288,26 +288,26 @@ def _object(kind: Any) -> _Read:
             if type(body) is kind:  # read before, and given instead of its JSON
                 return body
             raise LimitError(f"{shortened(body)} is not an object")
-        found = {}
+        values = {}
         name = ""
         try:
             for name, each in required:
-                found[name] = each(body[name])
+                values[name] = each(body[name])
             for name, each in later:
                 if name in body:
-                    found[name] = each(body[name])
+                    values[name] = each(body[name])
         except KeyError:
             raise LimitError(f"{name} is missing") from None
         except LimitError as error:
             raise _at(name, error) from None
-        if len(found) != len(body):
-            unknown = next(key for key in body if key not in found)
+        if len(values) != len(body):
+            unknown = next(key for key in body if key not in values)
             raise LimitError(f"{shortened(unknown)} is not known")
         if names:
-            found = {names.get(key, key): value for key, value in found.items()}
-        made = kind(**found)
-        if impossible is not None and (why := impossible(made)) is not None:
-            raise LimitError(why)
+            values = {names.get(key, key): value for key, value in values.items()}
+        made = kind(**values)
+        if impossible is not None and (reason := impossible(made)) is not None:
+            raise LimitError(reason)
         return made
 
     return object_
@@ -326,8 +326,8 @@ def _checked(kind: Any) -> _Read:
                 one(getattr(value, name))
             except LimitError as error:
                 raise _at(name, error) from None
-        if impossible is not None and (why := impossible(value)) is not None:
-            raise LimitError(why)
+        if impossible is not None and (reason := impossible(value)) is not None:
+            raise LimitError(reason)
         return value
 
     return checked

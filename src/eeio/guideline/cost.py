@@ -95,7 +95,7 @@ def costs(
         for answer in ("kwh_per_tb", "money_per_tb"):
             if all(not isinstance(answers.get(answer), str) for _, answers, _ in (made[0], other)):
                 verdicts.append(_less_per_tb(answer, made[0], other, bootstrap))
-    return tuple(one for one, _, _ in made), tuple(
+    return tuple(cost for cost, _, _ in made), tuple(
         verdict for verdict in verdicts if verdict is not None
     )
 
@@ -152,28 +152,29 @@ def _cost(
     messages: list[str] = []
     if workload is None:
         share_of: ShareOf = "bytes"
-        found: list[tuple[str, float, CellValues]] = [
+        workloads: list[tuple[str, float, CellValues]] = [
             (_named(cell), 1.0 / len(system.cells), cell) for cell in system.cells
         ]
         lacking: list[str] = []
-        if len(found) > 1:
+        if len(workloads) > 1:
             messages.append(
-                f"no --workload: the same share of bytes in each of {len(found)} experiments; the "
-                "answer is that of no workload in particular"
+                f"no --workload: the same share of bytes in each of {len(workloads)} experiments; "
+                "the answer is that of no workload in particular"
             )
     else:
         share_of = workload.share_of
         messages += workload.messages
-        found, lacking = _of_workload(system, workload)
-    for label, _, cell in found:
+        workloads, lacking = _of_workload(system, workload)
+    for label, _, cell in workloads:
         if cell.left_out:
             messages.append(f"{label}: {cell.why_fewer}")
     made = [
-        replicate(cell, bootstrap, stream + 2 * index) for index, (_, _, cell) in enumerate(found)
+        replicate(cell, bootstrap, stream + 2 * index)
+        for index, (_, _, cell) in enumerate(workloads)
     ]
     mix = tuple(
         _share(label, share, cell, bootstrap)
-        for (label, share, _), cell in zip(found, made, strict=True)
+        for (label, share, _), cell in zip(workloads, made, strict=True)
     )
     answers: dict[str, Estimate]
     values: Mapping[str, Answer] = {}
@@ -185,7 +186,7 @@ def _cost(
         reason = f"no answer for the workload: {'; '.join(lacking)}"
         answers = dict.fromkeys(ANSWERS, none_because(reason))
     else:
-        bandwidth, power = _together([share for _, share, _ in found], made, share_of)
+        bandwidth, power = _together([share for _, share, _ in workloads], made, share_of)
         terms = _terms(bandwidth, power, system.idle_power_w, given)
         values = _answers(terms)
         answers = {name: _estimated(name, answer, n, bootstrap) for name, answer in values.items()}
@@ -193,7 +194,7 @@ def _cost(
         parts, by_duty = _parts(terms), _by_duty(terms)
     found_cost = Cost(
         system=system.name,
-        workload=_name_of(workload, found),
+        workload=_name_of(workload, workloads),
         combination=COMBINATIONS[share_of],
         inputs=given,
         confidence=bootstrap.confidence,
@@ -225,14 +226,14 @@ def _named(cell: CellValues) -> str:
 def _of_workload(
     system: Server, workload: Workload
 ) -> tuple[list[tuple[str, float, CellValues]], list[str]]:
-    found, lacking = [], []
+    workloads, lacking = [], []
     for entry in workload.entries:
         picked = pick(system, entry.key, "medians", best=True)
         if isinstance(picked, str):
             lacking.append(f"{entry.key.label}: {picked}")
         else:
-            found.append((entry.key.label, entry.share, picked))
-    return found, lacking
+            workloads.append((entry.key.label, entry.share, picked))
+    return workloads, lacking
 
 
 def _together(
@@ -413,12 +414,12 @@ def _by_duty(terms: _Terms) -> tuple[CostAtDuty, ...]:
     if terms.idle_power_w is None:
         return ()
     central = _central(terms)
-    found = []
+    costs = []
     for duty in DUTIES:
         answers = _answers(replace(central, duty=duty))
         values = {name: _first(answers[name]) for name in MOVED}
-        found.append(CostAtDuty(duty, **values))
-    return tuple(found)
+        costs.append(CostAtDuty(duty, **values))
+    return tuple(costs)
 
 
 def _first(answer: Answer) -> float | None:

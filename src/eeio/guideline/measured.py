@@ -42,7 +42,7 @@ class Choice:
 def cells(campaign: Campaign, choice: Choice, domain: str, left_out: LeftOut) -> list[CellValues]:
     """Its experiments that count."""
     power, energy = POWER[domain], J_PER_GB_OF[domain]
-    found = []
+    values = []
     for cell in cells_of(campaign):
         factors = cell.factors
         wanted = factors["tool"] == choice.tool and factors["level"] == choice.level
@@ -78,8 +78,8 @@ def cells(campaign: Campaign, choice: Choice, domain: str, left_out: LeftOut) ->
             variant = " ".join((variant, *cell.details)).strip()
         bandwidths, powers, energies = zip(*both, strict=True)
         durable = {"yes": True, "no": False}.get(factors["durable"])
-        found.append(CellValues(key, bandwidths, powers, variant, without, durable, energies))
-    return found
+        values.append(CellValues(key, bandwidths, powers, variant, without, durable, energies))
+    return values
 
 
 def domain_of(campaigns: Sequence[Campaign], choice: Choice) -> str | None:

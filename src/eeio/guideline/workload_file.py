@@ -106,17 +106,17 @@ class _Reader:
         known = ", ".join(sorted(required | optional))
         if not isinstance(node, yaml.MappingNode):
             raise self._error(node, f"expected keys ({known})")
-        found: dict[str, yaml.Node] = {}
+        nodes: dict[str, yaml.Node] = {}
         for key_node, value in node.value:
             key = self._scalar(key_node)
             if key not in required | optional:
                 raise self._error(key_node, f"unknown key {key!r}; known are {known}")
-            if key in found:
+            if key in nodes:
                 raise self._error(key_node, f"key {key!r} is repeated")
-            found[key] = value
-        if missing := sorted(required - set(found)):
+            nodes[key] = value
+        if missing := sorted(required - set(nodes)):
             raise self._error(node, f"missing key {', '.join(map(repr, missing))}")
-        return found
+        return nodes
 
     def _scalar(self, node: yaml.Node) -> Any:
         if not isinstance(node, yaml.ScalarNode):

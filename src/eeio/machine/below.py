@@ -150,7 +150,7 @@ def why_in_memory(device: BlockDevice, depth: int = 0) -> str | None:
                 f"the drive below /dev/{disk.name} is unknown: its image {image.path} is on "
                 f"{image.filesystem}, which shows no device"
             )
-    reasons = (why_in_memory(one, depth + 1) for one in _next_below(device, image))
+    reasons = (why_in_memory(lower, depth + 1) for lower in _next_below(device, image))
     for reason in reasons:
         if reason is not None:
             return reason
@@ -198,11 +198,11 @@ class CacheBelow:
 
 def stack_below(device: BlockDevice, depth: int = 0) -> list[BlockDevice]:
     """The device and all that it is on, loop devices' images included."""
-    found = [device]
+    stack = [device]
     if depth < DEEPEST:
         for below in _next_below(device, _image_of(device)):
-            found += stack_below(below, depth + 1)
-    return list(dict.fromkeys(found))
+            stack += stack_below(below, depth + 1)
+    return list(dict.fromkeys(stack))
 
 
 def mount_of_image(device: BlockDevice) -> Mount | None:
@@ -233,21 +233,21 @@ def caches_below(device: BlockDevice, depth: int = 0) -> list[CacheBelow]:
     """All that direct I/O to the device passes through: the page cache of a loop device's image,
     the ARC of ZFS, bcache, dm-cache, dm-writecache, a write-back journal of md."""
     disk, image = device.disk_sysfs, _image_of(device)
-    found = []
+    caches = []
     if image is not None:
-        found = _caches_of_image(image, disk)
+        caches = _caches_of_image(image, disk)
     if re.fullmatch(r"zd[0-9]+", disk.name):
-        found.append(CacheBelow(f"the ARC of ZFS (/dev/{disk.name})", True))
+        caches.append(CacheBelow(f"the ARC of ZFS (/dev/{disk.name})", True))
     if (state := _text_of(disk / "bcache/state")) is not None and state != "no cache":
-        found.append(CacheBelow(f"the cache of bcache (/dev/{disk.name})", False))
+        caches.append(CacheBelow(f"the cache of bcache (/dev/{disk.name})", False))
     if "[write-back]" in (_text_of(disk / "md/journal_mode") or ""):
-        found.append(CacheBelow(f"the write-back journal of /dev/{disk.name}", False))
+        caches.append(CacheBelow(f"the write-back journal of /dev/{disk.name}", False))
     for target in _caching_targets(device):
-        found.append(CacheBelow(f"{target} (/dev/{disk.name})", False))
+        caches.append(CacheBelow(f"{target} (/dev/{disk.name})", False))
     if depth < DEEPEST:
         for below in _next_below(device, image):
-            found += caches_below(below, depth + 1)
-    return list(dict.fromkeys(found))
+            caches += caches_below(below, depth + 1)
+    return list(dict.fromkeys(caches))
 
 
 _CACHE_TARGETS = {"cache": "dm-cache", "writecache": "dm-writecache"}

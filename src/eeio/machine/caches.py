@@ -319,13 +319,13 @@ def drop(files: Iterable[Path], device: Path | None) -> tuple[str, str | None]:
     scope = "the test files' pages"
     if everything:
         scope = "complete page cache"
-    found = f"dropped {scope}; {resident} of {total} bytes of the test files resident"
+    state = f"dropped {scope}; {resident} of {total} bytes of the test files resident"
     if resident > _TOLERATED_SHARE * total:
         return (
-            found,
+            state,
             f"page cache not dropped: {resident} of {total} bytes were still resident",
         )
-    return found, None
+    return state, None
 
 
 def _flush_device(node: Path) -> None:

@@ -16,7 +16,7 @@ class Group:
 
 def own_groups(root: Path = Path("/")) -> list[Group]:
     """Those of this process and their visible parents, in all hierarchies."""
-    found: dict[Path, Group] = {}
+    groups: dict[Path, Group] = {}
     own = (text_of(root / "proc/self/cgroup") or "").splitlines()
     for mount in mounts(root):
         for line in own:
@@ -33,10 +33,10 @@ def own_groups(root: Path = Path("/")) -> list[Group]:
             if "blkio" in controllers.split(","):
                 parents = ()
             for each in (folder, *parents):
-                found[each] = Group(f"/{each.relative_to(top)}".replace("/.", "/"), each)
+                groups[each] = Group(f"/{each.relative_to(top)}".replace("/.", "/"), each)
                 if each == top:
                     break
-    return list(found.values())
+    return list(groups.values())
 
 
 def _is_hierarchy(mount: Mount, controllers: str) -> bool:

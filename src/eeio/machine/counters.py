@@ -153,8 +153,8 @@ def nvme_paths(device: BlockDevice) -> list[Path]:
         return []
     path = re.compile(rf"nvme{name[1]}c[0-9]+n{name[2]}")
     # The subsystem's folder, next to the head, links to its controllers, which contain the paths.
-    found = {each.resolve() for each in disk.parent.glob("nvme*/nvme*c*n*")}
-    return sorted(each for each in found if path.fullmatch(each.name))
+    paths = {each.resolve() for each in disk.parent.glob("nvme*/nvme*c*n*")}
+    return sorted(each for each in paths if path.fullmatch(each.name))
 
 
 def _members_in_a_row(device: BlockDevice) -> list[Path]:
@@ -189,8 +189,8 @@ def lies_on(device: BlockDevice) -> str | None:
     is_one_to_one = uuid.startswith(_ONE_TO_ONE) and not uuid.strip().endswith(_POOLS)
     if is_one_to_one and len(drives_below(device)) == 1:
         below = [named_device(name, device.root) for name in lower]
-        for one in below:
-            if one and (reason := lies_on(one)):
+        for device_below in below:
+            if device_below and (reason := lies_on(device_below)):
                 return reason
         return None
     return f"{place}: their I/O is not separated"
@@ -281,10 +281,10 @@ def disagreements(
         "write": after.written_bytes - before.written_bytes,
     }
     buffered = experiment.cache.buffer == "on"
-    found = {}
+    texts = {}
     for operation, claim in claimed.items():
         if claim and moved[operation] < 0:
-            found[operation] = (
+            texts[operation] = (
                 f"the device's counter of {operation}s went back by {-moved[operation]} bytes: "
                 "it was removed, or another device has its name"
             )
@@ -299,11 +299,11 @@ def disagreements(
         if buffered:
             share = _BUFFERED_SHARE
         if moved[operation] + resolution_bytes < share * expected:
-            found[operation] = (
+            texts[operation] = (
                 f"the device moved {moved[operation]} bytes of the {expected:.0f} that the "
                 f"tool's {operation} claims: {cause}"
             )
-    return found
+    return texts
 
 
 def read_back_bytes(experiment: Experiment, phases: Sequence[PhaseResult]) -> float:
@@ -408,9 +408,10 @@ def parse_io_stat(text: str, number: str) -> DeviceCounters:
     for line in text.splitlines():
         first, *fields = line.split()
         if first == number:
-            found = dict(field.split("=", 1) for field in fields)
+            counters = dict(field.split("=", 1) for field in fields)
             read, written = (
-                SIZE.whole_number(int(found.get(name, "")), name) for name in ("rbytes", "wbytes")
+                SIZE.whole_number(int(counters.get(name, "")), name)
+                for name in ("rbytes", "wbytes")
             )
             return DeviceCounters(read, written)
     return DeviceCounters(0, 0)

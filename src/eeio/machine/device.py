@@ -181,12 +181,12 @@ class Kernel:
     def users(self, name: str) -> list[str]:
         """Uses that writes to the device of that kernel name would harm: a clause each, with the
         remedy, the most important first. Empty: no visible use."""
-        found = []
+        names = []
         for member in self._members(name):
             for use in self._used(member):
-                found.append(f"/dev/{member} {use}")
-        found += self._below(name, {name})
-        return list(dict.fromkeys(found))
+                names.append(f"/dev/{member} {use}")
+        names += self._below(name, {name})
+        return list(dict.fromkeys(names))
 
     def openers(self, name: str) -> list[Opener]:
         """Processes other than this one that hold the device or a partition of it open, as far as
@@ -204,15 +204,15 @@ class Kernel:
             if member in self._loops:
                 with suppress(OSError):
                     images.add(_file_of(Path(self._loops[member].name)))
-        found = self._having_open(lambda descriptor: _file_of(descriptor) in images)
-        return [opener for opener in found if opener.writes]
+        openers = self._having_open(lambda descriptor: _file_of(descriptor) in images)
+        return [opener for opener in openers if opener.writes]
 
     def _having_open(self, is_it: Callable[[Path], bool]) -> list[Opener]:
         """Processes with a matching open file, writers first."""
         remote = tuple(
             f"{mount.mount_point}/" for mount in self.mounts if _REMOTE.match(mount.filesystem)
         )
-        found = set()
+        openers = set()
         for process in self._processes():
             for descriptor in _entries(process / "fd"):
                 with suppress(OSError, ValueError):
@@ -220,8 +220,8 @@ class Kernel:
                     if not target.is_absolute() or str(target).startswith(remote):
                         continue
                     if is_it(process / "fd" / descriptor):
-                        found.add(self._opener(process, descriptor))
-        return sorted(found, key=lambda opener: (not opener.writes, opener.pid))
+                        openers.add(self._opener(process, descriptor))
+        return sorted(openers, key=lambda opener: (not opener.writes, opener.pid))
 
     def _opener(self, process: Path, descriptor: str) -> Opener:
         name = "?"
@@ -268,7 +268,7 @@ class Kernel:
     def _mounted(self) -> dict[str, list[str]]:
         """Number of a device -> where it is mounted, by the mount's number and by its source (the
         number of btrfs is no device's)."""
-        found: dict[str, list[str]] = {}
+        mounts: dict[str, list[str]] = {}
         by_source: dict[str, str | None] = {}
         for mount in self.mounts:
             if mount.source not in by_source:
@@ -277,20 +277,20 @@ class Kernel:
                 )
             for number in {mount.number, by_source[mount.source]} - {None}:
                 assert number is not None
-                found.setdefault(number, []).append(shown(str(mount.mount_point)))
-        return found
+                mounts.setdefault(number, []).append(shown(str(mount.mount_point)))
+        return mounts
 
     @cached_property
     def _swaps(self) -> set[str]:
         """Numbers of the devices that are swap space."""
-        found = set()
+        swaps = set()
         with suppress(OSError):
             for line in (self.proc / "swaps").read_bytes().split(b"\n")[1:]:
                 fields = line.split()
                 if fields:
                     number = _number_of(Path(unescape(fields[0]).removesuffix(_DELETED)))
-                    found.add(number)
-        return {number for number in found if number is not None}
+                    swaps.add(number)
+        return {number for number in swaps if number is not None}
 
     @cached_property
     def _loops(self) -> dict[str, _Backing]:
@@ -342,23 +342,23 @@ class Kernel:
 
     def _used(self, name: str, but: set[str] | frozenset[str] = frozenset()) -> list[str]:
         """Uses of one device itself, except (`but`) holders of these names."""
-        found = self._claimed(name)
+        uses = self._claimed(name)
         for holder in self._above(name):
             if holder not in but:
                 further = self._uppermost(holder, {name})
-                found.append(f"is used by {holder}{further}; take it out first")
-        return found
+                uses.append(f"is used by {holder}{further}; take it out first")
+        return uses
 
     def _claimed(self, name: str) -> list[str]:
         number = self.numbers.get(name, "none")
-        found = []
+        claims = []
         for mount_point in self._mounted.get(number, ()):
-            found.append(f"is mounted at {mount_point}; unmount it first")
-        if name in self._btrfs and not found:
-            found.append(f"is part of the mounted btrfs {self._btrfs[name]}; unmount it first")
+            claims.append(f"is mounted at {mount_point}; unmount it first")
+        if name in self._btrfs and not claims:
+            claims.append(f"is part of the mounted btrfs {self._btrfs[name]}; unmount it first")
         if number in self._swaps:
-            found.append(f"is swap space; `swapoff /dev/{name}` first")
-        return found
+            claims.append(f"is swap space; `swapoff /dev/{name}` first")
+        return claims
 
     def _above(self, name: str) -> list[str]:
         """Devices on top of one device: device mapper, RAID, caches by sysfs, and loop devices."""
@@ -510,8 +510,8 @@ def check_erasable(node: Path, permission: Permission) -> BlockDevice:
         raise RejectedError(f"{node} has 0 bytes: it has no medium, or no device is attached")
     _reject_in_use(device)
     os.close(_claim(node, device))
-    found = signatures_carried(node)
-    missing = permission.missing(found)
+    signatures = signatures_carried(node)
+    missing = permission.missing(signatures)
     if missing and permission.at_start is not None:
         raise _became_another(node, missing)
     if missing:
@@ -538,15 +538,15 @@ DATA = "data"
 def check_named(node: Path, lose: Sequence[str]) -> None:
     """RejectedError for contents in --lose that the device does not have, since they may be on
     another disk; and for data without a signature that --lose does not name."""
-    found = signatures_carried(node)
-    known = {name for signature in found for name in signature.names} | {DATA}
+    signatures = signatures_carried(node)
+    known = {name for signature in signatures for name in signature.names} | {DATA}
     for name in lose:
         if name not in known:
-            has = signatures_listed(found, node) or "no named signature"
+            has = signatures_listed(signatures, node) or "no named signature"
             raise RejectedError(
                 f"--lose {name}: {node} contains no such signature; it contains {has}"
             )
-    if not found and DATA not in lose and has_data(node):
+    if not signatures and DATA not in lose and has_data(node):
         raise RejectedError(
             f"{node} contains data of an unknown kind, which would be destroyed. To allow that, "
             f"add --lose {DATA}"
@@ -579,10 +579,10 @@ def signatures_carried(node: Path) -> list[Signature]:
 def readers(node: Path) -> list[str]:
     """Processes that only read the device, for the user to know of."""
     device = block_device(node)
-    found = []
+    openers = []
     if device:
-        found = Kernel().openers(device.name)
-    return [opener.text for opener in found if not opener.writes]
+        openers = Kernel().openers(device.name)
+    return [opener.text for opener in openers if not opener.writes]
 
 
 class ErasedDevice:
@@ -612,9 +612,9 @@ class ErasedDevice:
         if self._descriptor is None:
             self._descriptor = _claim(self.node, self._device)
         _reject_in_use(self._device)
-        found = signatures_carried(self.node)
+        signatures = signatures_carried(self.node)
         made = self._permission.made | read_made(self._record)
-        if missing := replace(self._permission, made=made).missing(found):
+        if missing := replace(self._permission, made=made).missing(signatures):
             raise _became_another(self.node, missing)
 
     def _same(self) -> None:
@@ -692,7 +692,7 @@ def zero_share(
     """
     step = max(_SAMPLE_BYTES, length_bytes // _SAMPLES // _SAMPLE_BYTES * _SAMPLE_BYTES)
     empty = bytes(_SAMPLE_BYTES)
-    found = []
+    zeros = []
     with node.open("rb", buffering=0) as device:
         for offset in range(0, length_bytes - _SAMPLE_BYTES + 1, step):
             number, inside = divmod(offset, zone_bytes) if zones else (0, 0)
@@ -701,12 +701,12 @@ def zero_share(
                 zone = zones[number]
             if zone is not None and inside >= zone.written_bytes:
                 if inside < zone.capacity_bytes:
-                    found.append(True)
+                    zeros.append(True)
                 continue
             device.seek(offset)
-            found.append(device.read(_SAMPLE_BYTES) == empty)
-    if found:
-        return sum(found) / len(found)
+            zeros.append(device.read(_SAMPLE_BYTES) == empty)
+    if zeros:
+        return sum(zeros) / len(zeros)
     return 0.0
 
 

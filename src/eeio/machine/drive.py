@@ -142,15 +142,15 @@ def _one_below(disk: Path, depth: int = 0) -> Path:
     """The folder of the only drive below a device of the device mapper; else the device's."""
     if depth == _DEEPEST or not (disk / "dm").is_dir():
         return disk
-    found: dict[str, Path] = {}
+    disks: dict[str, Path] = {}
     for slave in sorted(disk.glob("slaves/*")):
         # A description has the names of slaves, and no links.
         places = (folder / "class/block" / slave.name for folder in disk.resolve().parents)
         folder = next((place for place in places if place.exists()), slave).resolve()
         below = _one_below(folder.parent if (folder / "partition").exists() else folder, depth + 1)
-        found.setdefault(_text(below / "device/wwid") or below.name, below)
-    if len(found) == 1:
-        return next(iter(found.values()))
+        disks.setdefault(_text(below / "device/wwid") or below.name, below)
+    if len(disks) == 1:
+        return next(iter(disks.values()))
     return disk
 
 

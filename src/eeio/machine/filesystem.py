@@ -200,8 +200,11 @@ def backing_device(
     mount = mount_of(directory, root)
     if len(names) > 1:
         return None, f"{mount.mount_point} spans {len(names)} devices: {', '.join(names)}"
-    why = next((f" ({why_not})" for kind, why_not in _WHY if kind.match(mount.filesystem)), "")
-    return None, f"there is not a block device under {mount.filesystem} at {mount.mount_point}{why}"
+    reason = next((f" ({why_not})" for kind, why_not in _WHY if kind.match(mount.filesystem)), "")
+    return (
+        None,
+        f"there is not a block device under {mount.filesystem} at {mount.mount_point}{reason}",
+    )
 
 
 def backing_devices(directory: Path, root: Path = Path("/")) -> list[BlockDevice]:
@@ -322,7 +325,7 @@ DEEPEST = 8
 def drives_below(device: BlockDevice, depth: int = 0) -> list[BlockDevice]:
     """The drives that a device is on: itself, or the leaves of its slaves; of several paths to one
     drive (multipath) the first."""
-    found: dict[str, BlockDevice] = {}
+    drives: dict[str, BlockDevice] = {}
     names: list[str] = []
     with suppress(OSError):
         names = sorted(e.name for e in (device.disk_sysfs / "slaves").iterdir())
@@ -334,8 +337,8 @@ def drives_below(device: BlockDevice, depth: int = 0) -> list[BlockDevice]:
                 with suppress(OSError):
                     text = (drive.disk_sysfs / place).read_bytes()
                     wwid = wwid or text.decode(errors="backslashreplace").strip()
-            found.setdefault(wwid or drive.disk_sysfs.name, drive)
-    return list(found.values()) or [device]
+            drives.setdefault(wwid or drive.disk_sysfs.name, drive)
+    return list(drives.values()) or [device]
 
 
 def zone_bytes(device: BlockDevice | None) -> int | None:

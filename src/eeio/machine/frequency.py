@@ -89,10 +89,10 @@ class Achieved:
         wanted = f"frequency {_ghz(self.wanted_hz)}"
         if self.achieved_hz is None:
             return f"{wanted}: unverified: {self.reason}"
-        found = f"{wanted}: {_ghz(self.achieved_hz)} under load"
+        sentence = f"{wanted}: {_ghz(self.achieved_hz)} under load"
         if self.reason is None:
-            return found
-        return f"{found}, {self.reason}"
+            return sentence
+        return f"{sentence}, {self.reason}"
 
 
 def describe(root: Path = Path("/")) -> Processors:
@@ -245,10 +245,10 @@ def verify(
             return Achieved(hz, None, f"{root} is not this machine's tree")
         measure = cycles_hz
     try:
-        found = [measure(_first_cpu(policy)) for policy in _policies(root)]
+        measured = [measure(_first_cpu(policy)) for policy in _policies(root)]
     except EeioError as error:
         return Achieved(hz, None, str(error))
-    worst = max(found, key=lambda value: abs(value - hz))
+    worst = max(measured, key=lambda value: abs(value - hz))
     off = worst / hz - 1
     reason = None
     if abs(off) > TOLERANCE:
@@ -413,9 +413,9 @@ def write(path: Path, wanted: str) -> None:
         path.write_text(wanted, encoding="ascii")
     except OSError as error:
         raise EeioError(f"{path}: {wanted} was not taken: {error.strerror}") from error
-    found = _text(path)
-    if found != wanted:
-        raise EeioError(f"{path}: set to {wanted}, but it reads back {found}")
+    text = _text(path)
+    if text != wanted:
+        raise EeioError(f"{path}: set to {wanted}, but it reads back {text}")
 
 
 def _ghz(hz: float) -> str:

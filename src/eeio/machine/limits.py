@@ -49,7 +49,7 @@ _NONE = {"io.weight": "default 100", "cpu.cfs_quota_us": "-1"}
 
 def known_limits(root: Path = Path("/")) -> dict[str, str]:
     """File -> its text, of all limits that are set."""
-    found = {
+    limits = {
         f"{name} of {group.name}": "; ".join(text.splitlines())
         for group, name, text in _set(own_groups(root), _FILES)
     }
@@ -58,27 +58,29 @@ def known_limits(root: Path = Path("/")) -> dict[str, str]:
             kind = text_of(zone / path.name.replace("power_limit_uw", "name"))
             text = text_of(path)
             if text and text.isdecimal():
-                found[f"power limit of {text_of(zone / 'name')}, {kind}"] = f"{int(text) / 1e6:g} W"
-    return found | _of_this_process(root)
+                limits[f"power limit of {text_of(zone / 'name')}, {kind}"] = (
+                    f"{int(text) / 1e6:g} W"
+                )
+    return limits | _of_this_process(root)
 
 
 def _of_this_process(root: Path) -> dict[str, str]:
     """Fewer processors than are online (taskset), another priority than 0 (nice), and another
     scheduling than the usual one (chrt); the tools inherit them."""
-    found: dict[str, str] = {}
+    limits: dict[str, str] = {}
     status = text_of(root / "proc/self/status") or ""
     allowed = re.search(r"^Cpus_allowed_list:\s*(\S+)$", status, re.MULTILINE)
     online = text_of(root / "sys/devices/system/cpu/online")
     if allowed and online and allowed[1] != online:
-        found["processors of this process"] = f"{allowed[1]} of {online}"
+        limits["processors of this process"] = f"{allowed[1]} of {online}"
     # The name of the program, in brackets, may contain blanks.
     fields = (text_of(root / "proc/self/stat") or "").rpartition(")")[2].split()
     if len(fields) > _NICE and fields[_NICE] != "0":
-        found["priority of this process"] = f"nice {fields[_NICE]}"
+        limits["priority of this process"] = f"nice {fields[_NICE]}"
     if len(fields) > _POLICY and fields[_POLICY] != "0":
         policy = fields[_POLICY]
-        found["scheduling of this process"] = _POLICIES.get(policy, f"policy {policy}")
-    return found
+        limits["scheduling of this process"] = _POLICIES.get(policy, f"policy {policy}")
+    return limits
 
 
 def _set(groups: Sequence[Group], names: Sequence[str]) -> Iterator[tuple[Group, str, str]]:
@@ -164,16 +166,16 @@ def throttled(before: Watched, after: Watched) -> int | None:
 
 def groups_limits_reached(before: Watched, after: Watched, lasted_s: float) -> list[str]:
     """Limits of processor time and memory that the groups reached meanwhile, as text."""
-    found = []
+    reached = []
     for limit, late_s in after.waits_s.items():
         if (waited_s := late_s - before.waits_s.get(limit, late_s)) > LEAST_WAIT_SHARE * lasted_s:
-            found.append(f"waited {waited_s:.2g} s at the cgroup's limit of {limit}")
-    found += [
+            reached.append(f"waited {waited_s:.2g} s at the cgroup's limit of {limit}")
+    reached += [
         f"at the cgroup's limit of {limit}"
         for limit, count in after.reached.items()
         if count > before.reached.get(limit, count)
     ]
-    return found
+    return reached
 
 
 def stolen_share(before: Watched, after: Watched, lasted_s: float) -> float | None:
@@ -235,7 +237,7 @@ def throttling_so_far(
     root: Path, devices: Sequence[BlockDevice]
 ) -> dict[tuple[str, str], Throttling]:
     """Of processors and drives, as `Watched.throttling`; empty if nothing counts it."""
-    found: dict[tuple[str, str], Throttling] = {}
+    counts: dict[tuple[str, str], Throttling] = {}
     for path in (root / "sys/devices/system/cpu").glob("cpu[0-9]*/thermal_throttle/*"):
         name, text = _OF_PROCESSOR.fullmatch(path.name), text_of(path) or ""
         if name is not None and text.isdecimal():
@@ -243,12 +245,12 @@ def throttling_so_far(
             field_name = "time"
             if name[2] == "count":
                 field_name = "count"
-            found[key] = replace(found.get(key, Throttling()), **{field_name: int(text)})
+            counts[key] = replace(counts.get(key, Throttling()), **{field_name: int(text)})
     for device in devices:
         disk = device.disk_sysfs
         if (throttling := thermal_throttling(disk)) is not None:
-            found[disk.name, disk.name] = throttling
-    return found
+            counts[disk.name, disk.name] = throttling
+    return counts
 
 
 def throttled_now(root: Path = Path("/")) -> str | None:

@@ -139,20 +139,20 @@ def lock_folders() -> Sequence[Path]:
     if chosen := os.environ.get("EEIO_LOCKS"):
         return [Path(chosen)]
     folders = [Path("/run/lock"), Path("/tmp")]  # noqa: S108 - no link is followed in them
-    found = [folder for folder in folders if os.access(folder, os.W_OK | os.X_OK)]
+    writable = [folder for folder in folders if os.access(folder, os.W_OK | os.X_OK)]
     # Of this kernel only: other machines may have the same home.
     boot = this_process(os.getpid()).boot_id[:8]
     state = paths.state_root() / f"locks-{boot}"
     try:
         make_folder(state)
     except OSError:
-        if not found:
+        if not writable:
             raise RejectedError(
                 "no folder for lock files: /run/lock, /tmp and the state folder cannot be written. "
                 "EEIO_LOCKS=DIR names one"
             ) from None
-        return found
-    return [*found, state]
+        return writable
+    return [*writable, state]
 
 
 def lock_file(path: Path) -> int | None:

@@ -168,17 +168,17 @@ def _tool_bytes(experiment: Experiment, phases: Sequence[PhaseResult]) -> dict[s
     """By direction; None if they are not complete."""
     if not about(experiment.tool).reports_all_bytes:
         return None
-    found = {"read": 0.0, "write": 0.0}
+    moved = {"read": 0.0, "write": 0.0}
     for phase in phases:
         if phase.operation == "mixed":
-            found["read"] += phase.metrics.get("bytes_read", 0)
-            found["write"] += phase.metrics.get("bytes_written", 0)
-        elif phase.operation in found and phase.bytes_moved is not None:
-            found[phase.operation] += phase.bytes_moved
+            moved["read"] += phase.metrics.get("bytes_read", 0)
+            moved["write"] += phase.metrics.get("bytes_written", 0)
+        elif phase.operation in moved and phase.bytes_moved is not None:
+            moved[phase.operation] += phase.bytes_moved
         else:
             return None
-    if sum(found.values()):
-        return found
+    if sum(moved.values()):
+        return moved
     return None
 
 

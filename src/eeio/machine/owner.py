@@ -135,22 +135,22 @@ class Orphans:
     def end(self, group: int) -> int:
         """Kills what is left outside of the process group `group`, whose end is the caller's, and
         returns how many processes still ran."""
-        found: set[int] = set()
+        killed: set[int] = set()
         deadline_s = time.monotonic() + _KILL_S
         while (left := self._children(group) - self._before) and time.monotonic() < deadline_s:
-            for pid in left - found:
+            for pid in left - killed:
                 with suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, signal.SIGKILL)
-            found |= left
+            killed |= left
             time.sleep(0.001)
-        for pid in found:  # at the end: one that has just been killed may not be a zombie yet
+        for pid in killed:  # at the end: one that has just been killed may not be a zombie yet
             with suppress(ChildProcessError):
                 os.waitpid(pid, os.WNOHANG)
-        return len(found)
+        return len(killed)
 
     def _children(self, but_group: int = 0) -> set[int]:
         """Living children of this process with that environment."""
-        own, found = str(os.getpid()).encode(), set()
+        own, children = str(os.getpid()).encode(), set()
         for folder in Path("/proc").glob("[0-9]*"):
             fields = stat_fields(folder)
             if fields is None or fields[1] != own or fields[0] == b"Z":
@@ -159,5 +159,5 @@ class Orphans:
                 continue
             with suppress(OSError):
                 if self._wanted <= set((folder / "environ").read_bytes().split(b"\0")):
-                    found.add(int(folder.name))
-        return found
+                    children.add(int(folder.name))
+        return children

@@ -332,7 +332,7 @@ def _wait_for(descriptor: int, folder: Path) -> None:
 
 
 def _orphans_in(folder: Path) -> Found:
-    found, now = Found(), this_process(os.getpid())
+    orphans_here, now = Found(), this_process(os.getpid())
     for path in sorted(folder.iterdir()):
         if path.suffix == ".bad":
             continue
@@ -342,11 +342,13 @@ def _orphans_in(folder: Path) -> Found:
                 _clear(path, name[1] == now.name)
             continue
         if not path.is_symlink() and (reason := why_untrusted(path)) is not None:
-            found.bad.append(f"{path}: not read as root: {reason}. Delete it or change its owner")
+            orphans_here.bad.append(
+                f"{path}: not read as root: {reason}. Delete it or change its owner"
+            )
             continue
         try:
             if _OLD_NAME.fullmatch(path.name):
-                found.elsewhere.append(
+                orphans_here.elsewhere.append(
                     f"{path}: written by an earlier version of eeio. If its process has ended, "
                     f"`eeio doctor restore {path}` restores what it lists"
                 )
@@ -355,18 +357,18 @@ def _orphans_in(folder: Path) -> Found:
                 raise EeioError(f"{path}: not a journal of eeio")
             if name[1] == now.name:
                 continue
-            _take(path, now, found)
+            _take(path, now, orphans_here)
         except FileNotFoundError:
             continue  # its process was just about to end by itself
         except PermissionError as error:
             # Of root, which made it through sudo in this user's home.
-            found.elsewhere.append(
+            orphans_here.elsewhere.append(
                 f"{path}: not restored: {error.strerror}. `sudo eeio doctor restore {path}` "
                 "restores what it changed"
             )
         except EeioError as error:
-            found.bad.append(_set_aside(path, error))
-    return found
+            orphans_here.bad.append(_set_aside(path, error))
+    return orphans_here
 
 
 def _take(path: Path, now: Owner, found: Found) -> None:
@@ -434,11 +436,11 @@ def _end(living: Callable[[], set[int]], limit_s: float) -> None:
     for signum in (signal.SIGTERM, signal.SIGKILL):
         sent: set[int] = set()
         grace_s = time.monotonic() + _KILL_GRACE_S
-        while found := living():
-            for pid in found - sent:
+        while alive := living():
+            for pid in alive - sent:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, signum)
-            sent |= found
+            sent |= alive
             if time.monotonic() > (grace_s if signum == signal.SIGTERM else deadline_s):
                 break
             time.sleep(0.02)
@@ -446,12 +448,12 @@ def _end(living: Callable[[], set[int]], limit_s: float) -> None:
 
 def _marked(name: str) -> set[int]:
     """Living processes that the process of that name started."""
-    wanted, found = f"{_MARK}={name}".encode(), set()
+    wanted, marked = f"{_MARK}={name}".encode(), set()
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             if wanted in (folder / "environ").read_bytes().split(b"\0"):
-                found.add(int(folder.name))
-    return found
+                marked.add(int(folder.name))
+    return marked
 
 
 def _set_aside(path: Path, error: EeioError) -> str:

@@ -89,10 +89,10 @@ def recorded(replay: Replay) -> list[Finding]:
         return []
     try:
         listed = inputs.parse_json(replay.doctor)["findings"]
-        found = [Finding(**finding) for finding in listed]
+        findings = [Finding(**finding) for finding in listed]
         if not all(
             isinstance(value, str) or (name in _MAY_BE_NONE and value is None)
-            for finding in found
+            for finding in findings
             for name, value in asdict(finding).items()
             if name != "found"
         ):
@@ -101,11 +101,11 @@ def recorded(replay: Replay) -> list[Finding]:
         raise RejectedError(
             f"the output of `eeio doctor --format json` is not valid: {error}"
         ) from error
-    return [finding for finding in found if finding.kind in _OF_THE_INSTALLATION]
+    return [finding for finding in findings if finding.kind in _OF_THE_INSTALLATION]
 
 
 def _tools() -> list[Finding]:
-    found = []
+    findings = []
     optional = _optional_tools()
     for name, folder in profiles.available().items():
         if name == BENCH_PROFILE:  # it comes with eeio and needs no tool
@@ -121,23 +121,23 @@ def _tools() -> list[Finding]:
             installed = installation.find(profile)
             tool = installed.tool if installed else None
         except EeioError as error:
-            found.append(
+            findings.append(
                 Finding("tool", name, False, str(error), cost, f"repair or delete {folder}")
             )
             continue
         if tool is not None:
             detail = f"{tool.version} ({tool.path}, {tool.source})"
-            found.append(Finding("tool", profile.tool, True, detail, cost, _SETUP))
+            findings.append(Finding("tool", profile.tool, True, detail, cost, _SETUP))
             continue
         program = _program(profile.tool)
         if program is None:
             # Its program may be here under another name, or come with the profile.
-            why = "its profile is not installed yet"
+            reason = "its profile is not installed yet"
             if_not = f"none if the first run that needs it can install it; otherwise {cost}"
             remedy = f"`eeio profile install {name}` installs it, or says what it needs"
-            found.append(Finding("tool", profile.tool, False, why, if_not, remedy))
+            findings.append(Finding("tool", profile.tool, False, reason, if_not, remedy))
             continue
-        found.append(
+        findings.append(
             Finding(
                 "tool",
                 profile.tool,
@@ -148,17 +148,17 @@ def _tools() -> list[Finding]:
                 program,
             )
         )
-    return found
+    return findings
 
 
 def _optional_tools() -> set[str]:
     """Profiles that suites name as those of a tool that few have."""
-    found: set[str] = set()
+    tools: set[str] = set()
     for folder in suites.available().values():
         with suppress(EeioError):  # a damaged suite is reported when it is run
             for optional in suites.load(folder).optional:
-                found.update(entry.profile for entry in optional.entries)
-    return found
+                tools.update(entry.profile for entry in optional.entries)
+    return tools
 
 
 def _program(tool: str) -> str | None:
@@ -264,7 +264,7 @@ def _privileges(root: Path) -> list[Finding]:
 
 
 def _devices(root: Path) -> list[Finding]:
-    found = []
+    findings = []
     for folder in sorted((root / "sys/block").glob("*")):
         size = 0
         with suppress(OSError, ValueError):
@@ -278,7 +278,7 @@ def _devices(root: Path) -> list[Finding]:
             name = model.read_bytes().decode(errors="backslashreplace").strip()
         cache = caches.write_cache_found(device) or "unknown"
         readable = os.access(root / str(device.node).lstrip("/"), os.R_OK)
-        found.append(
+        findings.append(
             Finding(
                 "device",
                 str(device.node),
@@ -288,7 +288,7 @@ def _devices(root: Path) -> list[Finding]:
                 "run as root or join group disk",
             )
         )
-    return found
+    return findings
 
 
 def _filesystems(root: Path) -> list[Finding]:

@@ -144,10 +144,10 @@ def differences(before: Machine, now: Machine, of_target: bool) -> list[str]:
     if of_target:
         names += ["filesystem", "mount_options", "scheduler"]
     pairs = [(name, getattr(before, name), getattr(now, name)) for name in names]
-    found = {tool.name: f"{tool.version} (sha256 {tool.sha256[:12]})" for tool in now.tools}
+    tools_now = {tool.name: f"{tool.version} (sha256 {tool.sha256[:12]})" for tool in now.tools}
     for tool in before.tools:
         text = f"{tool.version} (sha256 {tool.sha256[:12]})"
-        pairs.append((tool.name, text, found.get(tool.name, text)))
+        pairs.append((tool.name, text, tools_now.get(tool.name, text)))
     for name, sha256 in before.programs.items():
         now_sha256 = now.programs.get(name, sha256)
         pairs.append((f"program of {name}", f"sha256 {sha256[:12]}", f"sha256 {now_sha256[:12]}"))

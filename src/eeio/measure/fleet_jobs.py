@@ -69,13 +69,15 @@ def read_submission(folder: Path) -> Submission:
         version = body.get("schema_version") if isinstance(body, dict) else None
         if version != SCHEMA_VERSION:
             raise LimitError(f"schema_version {version}: this eeio reads {SCHEMA_VERSION}")
-        found = typed.read(Submission, {k: v for k, v in body.items() if k != "schema_version"})
-        if datetime.fromisoformat(found.submitted_utc).tzinfo is None:
-            raise LimitError(f"submitted_utc: {shown(found.submitted_utc)} has no time zone")
+        submission = typed.read(
+            Submission, {k: v for k, v in body.items() if k != "schema_version"}
+        )
+        if datetime.fromisoformat(submission.submitted_utc).tzinfo is None:
+            raise LimitError(f"submitted_utc: {shown(submission.submitted_utc)} has no time zone")
         # A name becomes that of a log.
-        if bad := [name for name in found.nodes if _NODE_NAME.fullmatch(name) is None]:
+        if bad := [name for name in submission.nodes if _NODE_NAME.fullmatch(name) is None]:
             raise LimitError(f"nodes: {shown(bad[0])} is not the name of a node")
-        return found
+        return submission
     except (LimitError, ValueError) as error:
         raise SchemaError(f"{path}: {error}") from error
 
@@ -87,21 +89,21 @@ def node_names(wanted: str, partition: str | None) -> tuple[str, ...]:
         count = int(wanted)
         more = [] if partition is None else [f"--partition={partition}"]
         states = "--states=idle,mixed,allocated"
-        found = _slurm(["sinfo", "--noheader", "--Node", states, "--format=%N", *more]).split()
-        up = tuple(dict.fromkeys(found))
+        names = _slurm(["sinfo", "--noheader", "--Node", states, "--format=%N", *more]).split()
+        up = tuple(dict.fromkeys(names))
         if not 1 <= count <= len(up):
             raise RejectedError(f"--nodes {count}: {len(up)} nodes are up (`sinfo` shows them)")
         return up[:count]
-    found = _slurm(["scontrol", "show", "hostnames", wanted]).split()
-    for name in found:
+    names = _slurm(["scontrol", "show", "hostnames", wanted]).split()
+    for name in names:
         if not _NODE_NAME.fullmatch(name):
             raise RejectedError(f"--nodes {shown(wanted)}: {shown(name)} is no name of a node")
-    twice = next((name for name, count in Counter(found).items() if count > 1), None)
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
     if twice is not None:
         raise RejectedError(f"--nodes {shown(wanted)}: {twice} is repeated")
-    if not 1 <= len(found) <= _MOST_NODES:
-        raise RejectedError(f"--nodes {shown(wanted)}: names {len(found)} nodes")
-    return tuple(found)
+    if not 1 <= len(names) <= _MOST_NODES:
+        raise RejectedError(f"--nodes {shown(wanted)}: names {len(names)} nodes")
+    return tuple(names)
 
 
 def script(fleet: Submission, folder: Path, template: str) -> str:

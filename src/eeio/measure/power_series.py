@@ -12,7 +12,7 @@ _FILES = "power-*.csv.gz"
 def power_series(campaign: Campaign) -> list[PowerSeries]:
     """One series a meter, domain and segment of the campaign; none of a file that cannot be read:
     the records hold its energy all the same."""
-    found: list[PowerSeries] = []
+    series: list[PowerSeries] = []
     for path in sorted((campaign.folder / "samples").glob(_FILES)):
         try:
             loaded = samples.load(path)
@@ -20,8 +20,8 @@ def power_series(campaign: Campaign) -> list[PowerSeries]:
             continue
         for meter in loaded.meters:
             name, kind = meter.info.name, meter.info.kind
-            found += [
+            series += [
                 PowerSeries((power.domain, name, kind), power.times_s, power.watts)
                 for power in power_over_time(meter)
             ]
-    return found
+    return series

@@ -28,13 +28,13 @@ _VALUES = ("repetitions", "settle_s", "idle_s", "work_bytes")
 
 def protocol_of(preset: str, folders: Sequence[str]) -> dict[str, Any]:
     """The object that is printed. Raises RejectedError where a suite has no such preset."""
-    found = {suite.name: suite.protocol(preset) for suite in map(_suite, folders or ("",))}
-    if any(protocol.adaptive is not None for protocol in found.values()):
+    protocols = {suite.name: suite.protocol(preset) for suite in map(_suite, folders or ("",))}
+    if any(protocol.adaptive is not None for protocol in protocols.values()):
         raise RejectedError("PTS repeats no single test further: use `eeio run --preset adaptive`")
     body: dict[str, Any] = {}
     reasons = {}
     for value in _VALUES:
-        wanted = {name: getattr(protocol, value) for name, protocol in found.items()}
+        wanted = {name: getattr(protocol, value) for name, protocol in protocols.items()}
         agreed = len(set(wanted.values())) == 1
         body[value] = next(iter(wanted.values())) if agreed else None
         if not agreed:

@@ -105,8 +105,8 @@ def with_reported(run: Run, reported: TrialReport | None) -> Run:
     except (KeyError, TypeError, AttributeError, LimitError) as error:
         raise SchemaError(f"the result file's data of a trial are damaged: {error}") from error
     for phase in described.phases:
-        if not phase.validity and (why := disagreement(phase)) is not None:
-            return replace(described, phases=(), validity=(f"{phase.name}: {why}",))
+        if not phase.validity and (reason := disagreement(phase)) is not None:
+            return replace(described, phases=(), validity=(f"{phase.name}: {reason}",))
     return described
 
 

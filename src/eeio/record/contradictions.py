@@ -73,20 +73,20 @@ def contradictions(readings: Sequence[R]) -> list[tuple[tuple[R, ...], str]]:
             and reading.kind not in MARKS
         ):
             known.append(reading)
-    found: list[tuple[tuple[R, ...], str]] = []
+    pairs: list[tuple[tuple[R, ...], str]] = []
     for one, other in combinations(known, 2):
         message = _same_domain(one, other) if one.domain == other.domain else _nested(one, other)
         if message:
-            found.append(((one, other), message))
-    if not found:
+            pairs.append(((one, other), message))
+    if not pairs:
         # A sum adds no information if one of its parts already contradicts the total.
         for total in known:
             parts = _parts(total, known)
             if len(parts) > 1 and _exceeds(parts, total):
                 names = " + ".join(map(_watts, parts))
                 message = f"{names} draw more than the {_watts(total)} that includes them{_BEYOND}"
-                found.append(((total, *parts), message))
-    return found
+                pairs.append(((total, *parts), message))
+    return pairs
 
 
 _BEYOND = ", by more than all their uncertainties"

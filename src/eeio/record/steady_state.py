@@ -74,7 +74,7 @@ class State:
     @property
     def restless(self) -> tuple[Tracked, ...]:
         """Those that are not steady yet."""
-        return tuple(one for one in self.tracked if not one.is_steady)
+        return tuple(tracked for tracked in self.tracked if not tracked.is_steady)
 
 
 def _complete_rounds(by_round: Mapping[int, Mapping[str, Run]], ids: Set[str]) -> int:
@@ -92,7 +92,7 @@ def state(design: Design, rule: SteadyProtocol, runs: Sequence[Run]) -> State:
     rounds = _complete_rounds(by_round, set(ids))
     first = max(1, rounds - rule.rounds + 1)
     writing = [p.experiment.id for p in design.experiments if p.experiment.operation in _CHANGES]
-    found = []
+    tracked_experiments = []
     for id in writing or ids:
         values = tuple(_bandwidth(by_round[number][id]) for number in range(1, rounds + 1))
         # Ignore experiments that never worked, such as an engine that the kernel lacks.
@@ -100,9 +100,13 @@ def state(design: Design, rule: SteadyProtocol, runs: Sequence[Run]) -> State:
             continue
         window = [value for value in values[first - 1 :] if value is not None]
         steady = steadiness(window if len(window) == rule.rounds else ())
-        found.append(Tracked(id, values, steady, steady.within(rule.range_share, rule.slope_share)))
-    is_steady = bool(found) and all(one.is_steady for one in found)
-    return State(rounds, first, is_steady, tuple(found))
+        tracked_experiments.append(
+            Tracked(id, values, steady, steady.within(rule.range_share, rule.slope_share))
+        )
+    is_steady = bool(tracked_experiments) and all(
+        tracked.is_steady for tracked in tracked_experiments
+    )
+    return State(rounds, first, is_steady, tuple(tracked_experiments))
 
 
 def goes_on(found: State, rule: SteadyProtocol) -> bool:
@@ -116,12 +120,12 @@ def parted(design: Design, runs: Sequence[Run]) -> tuple[tuple[Run, ...], tuple[
     rule = design.protocol.steady
     if rule is None:
         return (), tuple(runs)
-    found = state(design, rule, runs)
-    aside = tuple(run for run in runs if run.repetition < found.first)
+    reached = state(design, rule, runs)
+    aside = tuple(run for run in runs if run.repetition < reached.first)
     # A round that has begun after the window's last is none yet.
-    last = max(found.rounds, 1)
+    last = max(reached.rounds, 1)
     over = tuple(run for run in runs if run.repetition > last)
-    return (*aside, *over), tuple(run for run in runs if found.first <= run.repetition <= last)
+    return (*aside, *over), tuple(run for run in runs if reached.first <= run.repetition <= last)
 
 
 def why_not_steady(found: State | None) -> str | None:

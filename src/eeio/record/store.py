@@ -147,7 +147,7 @@ class Campaign:
                 f"{self.name}`"
             ]
         reasons = (self.design.ended, why_not_steady(self.steady_state))
-        return found + [one for one in reasons if one is not None]
+        return found + [reason for reason in reasons if reason is not None]
 
 
 def _details(campaign: Campaign) -> Mapping[str, tuple[str, ...]]:

@@ -57,21 +57,21 @@ def details(experiments: Sequence[tuple[Experiment, str | None]]) -> dict[str, t
     """Id -> the differences of each experiment of a campaign, with all arguments in which it
     differs from others that would have the same label: those of a sweep, for example. With each
     experiment comes the argument that a pilot chose for it, if any."""
-    found: dict[str, tuple[str, ...]] = {}
+    factors: dict[str, tuple[str, ...]] = {}
     alike: dict[tuple[Experiment, tuple[str, ...]], list[tuple[Experiment, str | None]]] = {}
     for experiment, sized in experiments:
-        found[experiment.id] = differences(experiment)
-        key = _without_details(experiment), found[experiment.id]
+        factors[experiment.id] = differences(experiment)
+        key = _without_details(experiment), factors[experiment.id]
         alike.setdefault(key, []).append((experiment, sized))
     for same in alike.values():
         common = set.intersection(*(set(experiment.arguments) for experiment, _ in same))
         for experiment, sized in same:
-            found[experiment.id] += tuple(
+            factors[experiment.id] += tuple(
                 f"{name}={value}"
                 for name, value in experiment.arguments
                 if (name, value) not in common and name not in (sized, "words", *_PROCESSORS)
             )
-    return found
+    return factors
 
 
 def _without_details(experiment: Experiment) -> Experiment:

@@ -72,15 +72,15 @@ class Window:
         if self.why_no_efficiency:
             return None
         if not self.bytes_moved:
-            found = None
+            seconds = None
             if self.bandwidth_bytes_per_s:
-                found = GB / self.bandwidth_bytes_per_s
+                seconds = GB / self.bandwidth_bytes_per_s
         else:
-            found = None
+            seconds = None
             if lasted_s and self.bytes_moved:
-                found = lasted_s / self.bytes_moved * GB
-        if found is not None and FIGURE.contains(found):
-            return found
+                seconds = lasted_s / self.bytes_moved * GB
+        if seconds is not None and FIGURE.contains(seconds):
+            return seconds
         return None
 
 

@@ -63,7 +63,7 @@ def render_terminal(document: Document, width: int | None = None) -> str:
 
     def lines(part: str | tuple[str, ...]) -> str:
         shown = list(map(harmless.shown, _lines(part)))
-        return "\n".join(shown if width is None else (textwrap.fill(one, width) for one in shown))
+        return "\n".join(shown if width is None else (textwrap.fill(line, width) for line in shown))
 
     parts = []
     if document.answer:

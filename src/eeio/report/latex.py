@@ -39,14 +39,14 @@ def render_table(table: Table, warning: str = "") -> str:
     narrow, common = _without_common(table)
     note = " ".join(filter(None, (warning, common, _sentences(table.note))))
     pieces = _pieces(narrow)
-    found = []
+    lines = []
     for number, rows in enumerate(pieces, start=1):
         part = ""
         if len(pieces) > 1:
             part = f" (part {number} of {len(pieces)})"
         caption = f"{table.title}{part}. {note if number == 1 else ''}".strip()
-        found.append(_render(replace(narrow, rows=tuple(rows)), caption))
-    return "\n\n".join(found)
+        lines.append(_render(replace(narrow, rows=tuple(rows)), caption))
+    return "\n\n".join(lines)
 
 
 def _pieces(table: Table) -> list[list[tuple[str, ...]]]:

@@ -75,7 +75,7 @@ def _fitted(columns: Sequence[Column], width: int) -> list[str]:
 
 def _without_remarks(columns: Sequence[Column]) -> tuple[list[Column], list[str]]:
     """The columns without a remark in brackets that every figure of one ends with, and those."""
-    found: list[Column] = []
+    kept_columns: list[Column] = []
     remarks: dict[str, list[str]] = {}
     for header, cells, right in columns:
         endings = set()
@@ -88,8 +88,8 @@ def _without_remarks(columns: Sequence[Column]) -> tuple[list[Column], list[str]
         if ending and right:
             remarks.setdefault(ending.strip(" ()"), []).append(header)
             cells = tuple(cell.removesuffix(ending) for cell in cells)
-        found.append((header, cells, right))
-    return found, [f"{', '.join(headers)}: {remark}" for remark, headers in remarks.items()]
+        kept_columns.append((header, cells, right))
+    return kept_columns, [f"{', '.join(headers)}: {remark}" for remark, headers in remarks.items()]
 
 
 def _parts(columns: Sequence[Column], width: int) -> list[list[Column]]:

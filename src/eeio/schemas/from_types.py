@@ -216,15 +216,15 @@ def _union(kinds: list[_Schema], null: bool) -> _Schema:
 def _descriptions(kind: Any) -> dict[str, str]:
     """Field -> the text that follows it in the source of its class, or the help of the option that
     it is."""
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     if isinstance(kind, type) and is_dataclass(kind):
         for field, option in options_of(kind):
-            found[field.name] = f"`{option.flags[0]}`: " if option.flags else ""
-            found[field.name] += (option.help or "").replace("%%", "%")
+            texts[field.name] = f"`{option.flags[0]}`: " if option.flags else ""
+            texts[field.name] += (option.help or "").replace("%%", "%")
     classes = (
         [kind]
         if is_typeddict(kind)
-        else [one for one in kind.__mro__ if "__dataclass_fields__" in vars(one)]
+        else [base for base in kind.__mro__ if "__dataclass_fields__" in vars(base)]
     )
     for each in reversed(classes):
         source = ast.parse(inspect.getsource(each)).body[0]
@@ -236,8 +236,8 @@ def _descriptions(kind: Any) -> dict[str, str]:
                 and isinstance(after, ast.Expr)
                 and isinstance(after.value, ast.Constant)
             ):
-                found[statement.target.id] = _first(str(after.value.value))
-    return found
+                texts[statement.target.id] = _first(str(after.value.value))
+    return texts
 
 
 def _first(doc: str) -> str:

@@ -27,7 +27,7 @@ def adjust(p_values: Sequence[float], adjustment: Adjustment) -> tuple[float, ..
         return tuple(p_values)
     if adjustment == "bonferroni":
         return tuple(min(1.0, m * p) for p in p_values)
-    found = [0.0] * m
+    adjusted = [0.0] * m
     order = sorted(range(m), key=p_values.__getitem__)
     bound = 1.0
     if adjustment == "holm":
@@ -35,12 +35,12 @@ def adjust(p_values: Sequence[float], adjustment: Adjustment) -> tuple[float, ..
     if adjustment == "holm":
         for rank, index in enumerate(order):
             bound = max(bound, min(1.0, (m - rank) * p_values[index]))
-            found[index] = bound
+            adjusted[index] = bound
     else:
         for rank, index in reversed(list(enumerate(order, start=1))):
             bound = min(bound, m / rank * p_values[index])
-            found[index] = bound
-    return tuple(found)
+            adjusted[index] = bound
+    return tuple(adjusted)
 
 
 def check_adjustment(adjustment: str) -> None:

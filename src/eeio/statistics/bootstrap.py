@@ -121,11 +121,11 @@ def percentiles(values: Floats, shares: Sequence[float]) -> list[float]:
     places = [(len(values) - 1) * share for share in shares]
     wanted = sorted({p for place in places for p in (math.floor(place), math.ceil(place))})
     parts = np.partition(values, wanted)
-    found = []
+    quantiles = []
     for place in places:
         low, high = float(parts[math.floor(place)]), float(parts[math.ceil(place)])
-        found.append(low if low == high else low + (high - low) * (place - math.floor(place)))
-    return found
+        quantiles.append(low if low == high else low + (high - low) * (place - math.floor(place)))
+    return quantiles
 
 
 def percentile_interval(values: Floats, confidence: float) -> Interval:
@@ -154,10 +154,12 @@ def median_interval(
     Raises EeioError for values that are not finite.
     """
     _check_bootstrap(confidence, resamples)
-    found = finite(values, "the sample")
-    if not found:
+    sample = finite(values, "the sample")
+    if not sample:
         return Estimate(None, None, (0,), "no values")
-    return _estimate(_median(found), (found,), lambda medians: medians, confidence, resamples, seed)
+    return _estimate(
+        _median(sample), (sample,), lambda medians: medians, confidence, resamples, seed
+    )
 
 
 def ratio_interval(

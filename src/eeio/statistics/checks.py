@@ -8,16 +8,16 @@ from eeio.errors import EeioError
 
 def finite(values: Sequence[float], what: str) -> list[float]:
     """The values as floats; EeioError names the first that is not a finite number."""
-    found = list(map(float, values))
+    numbers = list(map(float, values))
     # The sum of finite values is finite but for an overflow, which the loop below sorts out.
-    if not math.isfinite(sum(found)):
-        for index, value in enumerate(found):
+    if not math.isfinite(sum(numbers)):
+        for index, value in enumerate(numbers):
             if not math.isfinite(value):
                 raise EeioError(
-                    f"value {index + 1} of {len(found)} of {what} is {value}; statistics take "
+                    f"value {index + 1} of {len(numbers)} of {what} is {value}; statistics take "
                     "finite numbers only: leave the repetition out and say so"
                 )
-    return found
+    return numbers
 
 
 def check_rule(indifference: float, floor: float) -> None:

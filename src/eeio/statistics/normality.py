@@ -66,12 +66,12 @@ def kolmogorov_smirnov_fitted(values: Sequence[float]) -> TestResult:
     As in docs/explanation/statistics.md (R's `ks.test(x, "pnorm", mean(x), sd(x))`). Its p is far
     too large, because the parameters were fitted (Lilliefors 1967): for comparison only.
     """
-    found = finite(values, "the sample")
-    if reason := _no_normality(found, 2):
+    sample = finite(values, "the sample")
+    if reason := _no_normality(sample, 2):
         return TestResult(None, None, reason)
     from scipy import stats  # a second to import, and only the normality tests need it
 
-    array = np.asarray(found)
+    array = np.asarray(sample)
     # Scaled first, so that values near the ends of the float range do not overflow the sd.
     scaled = (array - np.mean(array)) / np.max(np.abs(array - np.mean(array)))
     result = stats.kstest(scaled / np.std(scaled, ddof=1), "norm")
@@ -84,13 +84,13 @@ def lilliefors(values: Sequence[float], seed: int = SEED) -> TestResult:
     The null distribution does not depend on mean and sd, so it is drawn once per n. Above n = 100
     the one of n = 100 serves through Stephens' (1974) modified statistic.
     """
-    found = finite(values, "the sample")
-    if reason := _no_normality(found, _LILLIEFORS_MIN_N):
+    sample = finite(values, "the sample")
+    if reason := _no_normality(sample, _LILLIEFORS_MIN_N):
         return TestResult(None, None, reason)
-    statistic = float(_lilliefors_statistics(np.sort(np.asarray(found))[np.newaxis, :])[0])
-    n = min(len(found), _LILLIEFORS_MAX_N)
+    statistic = float(_lilliefors_statistics(np.sort(np.asarray(sample))[np.newaxis, :])[0])
+    n = min(len(sample), _LILLIEFORS_MAX_N)
     null = _lilliefors_null(n, seed)
-    looked_up = statistic * _stephens(len(found)) / _stephens(n)
+    looked_up = statistic * _stephens(len(sample)) / _stephens(n)
     # Both samples passed through the same arithmetic; a tie by rounding counts as reached.
     above = len(null) - int(np.searchsorted(null, looked_up - 1e-12, side="left"))
     return TestResult(statistic, (above + 1) / (len(null) + 1))
@@ -127,14 +127,14 @@ def _lilliefors_null(n: int, seed: int) -> Floats:
 
 def shapiro_wilk(values: Sequence[float]) -> TestResult:
     """Shapiro-Wilk's W with Royston's (1995) p, as R's shapiro.test; n from 3 to 5000."""
-    found = finite(values, "the sample")
-    if reason := _no_normality(found, 3):
+    sample = finite(values, "the sample")
+    if reason := _no_normality(sample, 3):
         return TestResult(None, None, reason)
-    if len(found) > _SHAPIRO_MAX_N:
-        return TestResult(None, None, f"n = {len(found)}: p is not accurate beyond 5000 values")
+    if len(sample) > _SHAPIRO_MAX_N:
+        return TestResult(None, None, f"n = {len(sample)}: p is not accurate beyond 5000 values")
     from scipy import stats
 
-    array = np.asarray(found)
+    array = np.asarray(sample)
     # W does not depend on scale, but scipy takes samples of a tiny range for constants.
     scaled = (array - np.median(array)) / (np.max(array) - np.min(array))
     result = stats.shapiro(scaled)

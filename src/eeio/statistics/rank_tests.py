@@ -108,14 +108,14 @@ def _tie_sum(ordered: Sequence[float]) -> int:
     """Sum of t^3 - t over groups of t equal values; 0 when all differ."""
     if len(set(ordered)) == len(ordered):
         return 0
-    found = 0
+    ties = 0
     start = 0
     while start < len(ordered):
         end = bisect_right(ordered, ordered[start], start)
         count = end - start
-        found += count**3 - count
+        ties += count**3 - count
         start = end
-    return found
+    return ties
 
 
 @lru_cache(maxsize=256)

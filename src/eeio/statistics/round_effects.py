@@ -95,15 +95,15 @@ def _by_others(
         for (experiment, _), value in rest[number].items():
             own.setdefault(experiment, {}).setdefault(number, []).append(value)
     ordered = {r: sorted(rest[r].values()) for r in enough}
-    found: dict[str, dict[int, float]] = {}
+    effects: dict[str, dict[int, float]] = {}
     for experiment, values in own.items():
         last = 0.0
-        found[experiment] = {}
+        effects[experiment] = {}
         for number in rounds:
             if number in enough:
                 last = _median_without(ordered[number], values.get(number, []))
-            found[experiment][number] = last
-    return found
+            effects[experiment][number] = last
+    return effects
 
 
 def _median_without(ordered: Sequence[float], own: Sequence[float]) -> float:

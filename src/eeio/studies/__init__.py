@@ -87,9 +87,9 @@ def next_to_campaigns(
     """The chapter of the paper that has this suite: its figures with those of each campaign of the
     suite. None if there is no such campaign."""
     own = [campaign for campaign in campaigns if campaign.design.suite == suite]
-    found = tuple(figure for campaign in own for figure in figures(campaign))
-    if found:
-        return Chapter(paper=paper, beside=found, apart=apart)
+    beside_campaigns = tuple(figure for campaign in own for figure in figures(campaign))
+    if beside_campaigns:
+        return Chapter(paper=paper, beside=beside_campaigns, apart=apart)
     return None
 
 
@@ -238,7 +238,7 @@ def figure_of_merit(studies: Sequence[Study], run: Run) -> float | None:
 def chapters(campaigns: "Sequence[Campaign]") -> tuple[Chapter, ...]:
     """The studies' chapters for a report of these campaigns. Raises EeioError for a study that
     fails, and if two add the same member to its body."""
-    found: dict[str, Chapter] = {}
+    by_name: dict[str, Chapter] = {}
     for name, study in every().items():
         if study.chapter is None:
             continue
@@ -252,10 +252,10 @@ def chapters(campaigns: "Sequence[Campaign]") -> tuple[Chapter, ...]:
             ) from error
         if chapter is None:
             continue
-        for other, theirs in found.items():
+        for other, theirs in by_name.items():
             if both := sorted(theirs.body.keys() & chapter.body.keys()):
                 raise EeioError(
                     f"the studies {other!r} and {name!r} both add {both[0]!r} to a report's JSON"
                 )
-        found[name] = chapter
-    return tuple(found.values())
+        by_name[name] = chapter
+    return tuple(by_name.values())

@@ -136,7 +136,9 @@ def _point(row: "Row") -> Point:
         engine=arguments.get("engine", "psync"),
         cpu_j_per_request=_cpu_j_per_request(row),
         unsure=_why_unsure(row.measured),
-        details=tuple(one for one in row.details if not one.startswith(("engine=", "iodepth="))),
+        details=tuple(
+            detail for detail in row.details if not detail.startswith(("engine=", "iodepth="))
+        ),
     )
 
 
@@ -194,13 +196,13 @@ def _cpu_j_per_request(row: "Row") -> Figure:
 
 
 def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:
-    found = [(campaign, each) for campaign in campaigns if (each := points(campaign))]
-    if not found:
+    points_of = [(campaign, each) for campaign in campaigns if (each := points(campaign))]
+    if not points_of:
         return None
     tables: list[Table] = []
     plots: list[Plot] = []
     rests: list[dict[str, Any]] = []
-    for campaign, each in found:
+    for campaign, each in points_of:
         tables.append(_table(campaign, each))
         rest = campaign.steady_state
         if rest is not None:
@@ -212,7 +214,7 @@ def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:
         tables=tuple(tables),
         plots=tuple(plots),
         body={
-            "drive": [asdict(_point_body(point)) for _, each in found for point in each],
+            "drive": [asdict(_point_body(point)) for _, each in points_of for point in each],
             "steady_state": rests,
         },
     )
@@ -327,14 +329,18 @@ def _rounds(campaign: "Campaign", rest: State) -> Table:
         window = f"{rest.first} to {rest.rounds}"
     rows = tuple(
         (
-            names[one.experiment_id],
-            plain(one.values[0] if one.values else None, MB),
-            plain(one.values[-1] if one.values else None, MB),
-            "-" if one.window.range_share is None else f"{percent(one.window.range_share)} %",
-            "-" if one.window.slope_share is None else f"{percent(one.window.slope_share)} %",
-            "yes" if one.is_steady else "no",
+            names[tracked.experiment_id],
+            plain(tracked.values[0] if tracked.values else None, MB),
+            plain(tracked.values[-1] if tracked.values else None, MB),
+            "-"
+            if tracked.window.range_share is None
+            else f"{percent(tracked.window.range_share)} %",
+            "-"
+            if tracked.window.slope_share is None
+            else f"{percent(tracked.window.slope_share)} %",
+            "yes" if tracked.is_steady else "no",
         )
-        for one in rest.tracked
+        for tracked in rest.tracked
     )
     return Table(
         title=f"Steady state: {campaign.name}, {'reached' if rest.is_steady else 'not reached'}",
@@ -373,13 +379,13 @@ def _body(campaign: "Campaign", rest: State) -> dict[str, Any]:
         "is_steady": rest.is_steady,
         "experiments": [
             {
-                "experiment": one.experiment_id,
-                "bandwidth_bytes_per_s": list(one.values),
-                "range_share": one.window.range_share,
-                "slope_share": one.window.slope_share,
-                "is_steady": one.is_steady,
+                "experiment": tracked.experiment_id,
+                "bandwidth_bytes_per_s": list(tracked.values),
+                "range_share": tracked.window.range_share,
+                "slope_share": tracked.window.slope_share,
+                "is_steady": tracked.is_steady,
             }
-            for one in rest.tracked
+            for tracked in rest.tracked
         ],
     }
 
@@ -387,11 +393,11 @@ def _body(campaign: "Campaign", rest: State) -> dict[str, Any]:
 def _plot(campaign: "Campaign", rest: State) -> Plot:
     names = _names(campaign)
     each = []
-    for one in rest.tracked:
+    for tracked in rest.tracked:
         each.append(
             Line(
-                names[one.experiment_id],
-                [(n, value / MB) for n, value in enumerate(one.values, 1) if value is not None],
+                names[tracked.experiment_id],
+                [(n, value / MB) for n, value in enumerate(tracked.values, 1) if value is not None],
             )
         )
     return plot(

@@ -218,19 +218,20 @@ def _why(phase: Phase, domain: str | None) -> str:
 
 
 def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:
-    found = [(campaign, each) for campaign in campaigns if (each := points(campaign))]
-    if not found:
+    points_of = [(campaign, each) for campaign in campaigns if (each := points(campaign))]
+    if not points_of:
         return None
     tables = []
-    for campaign, each in found:
+    for campaign, each in points_of:
         mark = ""
         if campaign.is_demo:
             mark = f" ({DEMO})"
         tables += [_score_table(campaign.name, each, mark)]
-        for one in each:
-            tables.append(_phase_table(one, mark))
+        for point in each:
+            tables.append(_phase_table(point, mark))
     return Chapter(
-        tables=tuple(tables), body={"io500": [asdict(one) for _, each in found for one in each]}
+        tables=tuple(tables),
+        body={"io500": [asdict(point) for _, each in points_of for point in each]},
     )
 
 
@@ -241,22 +242,22 @@ def _marked(value: float | None, mark: str) -> str:
 def _score_table(campaign: str, each: Sequence[Points], mark: str) -> Table:
     rows = tuple(
         (
-            one.experiment,
-            str(one.n),
-            "yes" if one.is_valid else "no: debug",
-            plain(one.score),
-            plain(one.bandwidth_bytes_per_s, GIB),
-            plain(one.operations_per_s, 1000.0),
-            _marked(one.power_w, mark),
-            _marked(one.energy_j, mark),
-            _marked(one.points_per_kw, mark),
-            one.reason or "",
+            point.experiment,
+            str(point.n),
+            "yes" if point.is_valid else "no: debug",
+            plain(point.score),
+            plain(point.bandwidth_bytes_per_s, GIB),
+            plain(point.operations_per_s, 1000.0),
+            _marked(point.power_w, mark),
+            _marked(point.energy_j, mark),
+            _marked(point.points_per_kw, mark),
+            point.reason or "",
         )
-        for one in each
+        for point in each
     )
-    domains = ", ".join(dict.fromkeys(one.power_domain for one in each if one.power_domain))
+    domains = ", ".join(dict.fromkeys(point.power_domain for point in each if point.power_domain))
     debug = ""
-    if not all(one.is_valid for one in each):
+    if not all(point.is_valid for point in each):
         debug = f"\ndebug: {NOT_VALID}, not to be published"
     return Table(
         title=f"IO500: {campaign}",

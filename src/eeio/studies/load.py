@@ -281,18 +281,18 @@ def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:
         curves.extend(load_curves(campaign))
     if not curves:
         return None
-    found = list(map(proportionality, curves))
+    of_curves = list(map(proportionality, curves))
     stamped = stamp_of(campaigns)
     fictitious = {campaign.name for campaign in campaigns if campaign.is_demo}
     return Chapter(
         tables=tuple(
             _table(curve, result, f" ({DEMO})" if result.campaign in fictitious else "")
-            for curve, result in zip(curves, found, strict=True)
+            for curve, result in zip(curves, of_curves, strict=True)
         ),
         plots=_plots(curves, stamped),
         body={
             "load_curve": [asdict(step) for curve in curves for step in curve],
-            "proportionality": _body(found),
+            "proportionality": _body(of_curves),
         },
     )
 

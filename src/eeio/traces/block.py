@@ -35,7 +35,7 @@ def parse(lines: Iterable[str], dropped: Mapping[int, int]) -> tuple[list[Issued
     """The data requests by time, without metadata of the file system and its journal; and when the
     first processor had no more room for its events (`dropped`: how many, by processor). After that
     the others' events are incomplete. None if there were no drops."""
-    found: list[Issued] = []
+    requests: list[Issued] = []
     last_s: dict[int, float] = {}
     for line in lines:
         event = _EVENT.search(line)
@@ -47,10 +47,10 @@ def parse(lines: Iterable[str], dropped: Mapping[int, int]) -> tuple[list[Issued
         if what is not None and int(event["sectors"]) > 0:
             place = int(event["sector"]) * _SECTOR_BYTES
             length = int(event["sectors"]) * _SECTOR_BYTES
-            found.append(Issued(at_s, what["operation"] == "R", Request(place, length)))
+            requests.append(Issued(at_s, what["operation"] == "R", Request(place, length)))
     full = [last_s.get(cpu, 0.0) for cpu, count in dropped.items() if count]
     until_s = min(full, default=None)
     if until_s is not None:
-        found = [issued for issued in found if issued.at_s <= until_s]
-    found.sort(key=lambda issued: issued.at_s)
-    return found, until_s
+        requests = [issued for issued in requests if issued.at_s <= until_s]
+    requests.sort(key=lambda issued: issued.at_s)
+    return requests, until_s

@@ -196,13 +196,13 @@ def _join_frequent_waits(operations: list[str], events: Sequence[Event], gap_s: 
 
 def _operation(events: Sequence[Event]) -> str:
     """A single short stretch between longer ones has no alternation."""
-    found = {event.operation for event in transfers(events) or events}
-    if found <= set(WAITS):
-        if "flush" in found:
+    operations = {event.operation for event in transfers(events) or events}
+    if operations <= set(WAITS):
+        if "flush" in operations:
             return "flush"
         return "close"
-    if len(found) == 1:
-        return found.pop()
+    if len(operations) == 1:
+        return operations.pop()
     return "mixed"
 
 

@@ -26,7 +26,7 @@ def figures(trace: jbd2.JournalTrace, start_s: float, end_s: float) -> Mapping[s
     for call in trace.calls:
         if call.name in jbd2.SYNCS and call.on_device and start_s <= call.end_s <= end_s:
             syncs.append(call)
-    found = {
+    values = {
         "journal_commits": float(len(commits)),
         "journal_fast_commits": float(
             sum(start_s <= ended_s <= end_s for _, ended_s in trace.fast_commits)
@@ -35,7 +35,7 @@ def figures(trace: jbd2.JournalTrace, start_s: float, end_s: float) -> Mapping[s
         "journal_fsyncs_waiting": float(sum(call.commit is not None for call in syncs)),
     }
     if commits:
-        found["journal_commit_mean_s"] = fmean(one.end_s - one.start_s for one in commits)
+        values["journal_commit_mean_s"] = fmean(one.end_s - one.start_s for one in commits)
     if syncs:
-        found["journal_fsync_mean_s"] = fmean(call.took_s for call in syncs)
-    return found
+        values["journal_fsync_mean_s"] = fmean(call.took_s for call in syncs)
+    return values

@@ -156,12 +156,12 @@ class Commits:
     def during(self, start_s: float, end_s: float) -> list[Commit]:
         """Those that overlap the time from `start_s` to `end_s`."""
         first = bisect.bisect_right(self._ends, start_s)
-        found = []
+        commits = []
         for commit in self._commits[first:]:
             if commit.start_s >= end_s:
                 break
-            found.append(commit)
-        return found
+            commits.append(commit)
+        return commits
 
 
 def blocking_of(task: FileTask, commits: Commits, blocked_s: float = BLOCKED_S) -> Blocking:

@@ -25,10 +25,10 @@ def share(text: str) -> float:
 
 def duty(text: str) -> float:
     """A share of the time in use, above 0. Raises LimitError."""
-    found = share(text)
-    if found == 0:
+    value = share(text)
+    if value == 0:
         raise LimitError("0: a system that is never in use moves no bytes")
-    return found
+    return value
 
 
 def seconds(text: str) -> float:
@@ -38,23 +38,23 @@ def seconds(text: str) -> float:
     if unit is None:
         raise LimitError(f"{q.shortened(text)}: write it as 250us, 5ms or 0.1s")
     try:
-        found = q.DURATION.of_text(written.removesuffix(unit).strip()) * _SECONDS[unit]
+        value = q.DURATION.of_text(written.removesuffix(unit).strip()) * _SECONDS[unit]
     except LimitError as error:
         raise LimitError(str(error)) from error
-    if found == 0:
+    if value == 0:
         raise LimitError(f"{q.shortened(text)}: no request takes no time")
-    return found
+    return value
 
 
 def decimal_bytes(text: str) -> float:
     """Bytes: `150T`, `1.2P`, `600GB`; powers of ten, as data sheets mean them. Raises
     argparse.ArgumentTypeError."""
-    found = bytes_of(text, kilo=1000)
-    if found is None or not re.search(r"[gtp]b?\s*$", text, re.IGNORECASE):
+    size = bytes_of(text, kilo=1000)
+    if size is None or not re.search(r"[gtp]b?\s*$", text, re.IGNORECASE):
         raise LimitError(f"{q.shortened(text)}: write it as 150T, 600G or 1.2P")
-    if found <= 0:
+    if size <= 0:
         raise LimitError(f"{q.shortened(text)}: it must be above 0")
-    return float(found)
+    return float(size)
 
 
 def decimal_bytes_whole(text: str) -> int:

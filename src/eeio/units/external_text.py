@@ -107,7 +107,7 @@ def _latex(character: str) -> str:
         return known
     if character < "\x7f" or character in _LATEX_LETTERS:
         return character
-    return "".join(_LATEX.get(one, one) for one in _escape(character))
+    return "".join(_LATEX.get(written, written) for written in _escape(character))
 
 
 def xml(text: str) -> str:

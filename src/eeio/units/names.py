@@ -28,7 +28,7 @@ def similar(name: str, known: Iterable[str]) -> str:
     known = list(known)
     # `--reps` is the beginning of a word, and unlike the complete one.
     begin = name[:5] if name.startswith("--") and len(name) > 4 else None
-    found = [one for one in known if begin is not None and one.startswith(begin)]
-    if len(found) != 1:
-        found = difflib.get_close_matches(name[:LONGEST_NAME], known, n=1)
-    return f" (did you mean {found[0]}?)" if found else ""
+    names = [one for one in known if begin is not None and one.startswith(begin)]
+    if len(names) != 1:
+        names = difflib.get_close_matches(name[:LONGEST_NAME], known, n=1)
+    return f" (did you mean {names[0]}?)" if names else ""

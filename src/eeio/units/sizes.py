@@ -32,12 +32,12 @@ def bytes_of(text: str, kilo: int = KIB) -> float | None:
 
 def parse_size(text: str) -> int:
     """Bytes of a size written as `4096`, `32k`, `4m` or `20g`; suffixes are binary, as in fio."""
-    found = None if "." in text else bytes_of(text)
-    if found is None:
+    size = None if "." in text else bytes_of(text)
+    if size is None:
         raise EeioError(
             f"not a size: {shortened(text)}; write it as 4096, 32k, 4m or 20g (binary units)"
         )
-    size_bytes = round(found)
+    size_bytes = round(size)
     if not SIZE.contains(size_bytes):
         raise EeioError(f"not a size: {shortened(text)}: {SIZE.rejection(size_bytes)}")
     return size_bytes

@@ -67,12 +67,12 @@ def gaps(request: "StatesRequest", pauses_s: Sequence[float]) -> int:
             PowerMonitor(source, Path(folder) / "power.csv.gz") as power,
             restoring(journal) as failures,
         ):
-            found = power_gap.measure(drive, pauses_s, repetitions, work, power, journal, seed)
+            measured = power_gap.measure(drive, pauses_s, repetitions, work, power, journal, seed)
             accuracies = power_gap.accuracies(power.infos)
-    write_document(request, power_gap.document(node, found, seed, accuracies))
+    write_document(request, power_gap.document(node, measured, seed, accuracies))
     if failures:
         return EXIT_FAILED
-    valid = all(r.invalid is None and all(e.valid for e in r.energy) for r in found)
+    valid = all(r.invalid is None and all(e.valid for e in r.energy) for r in measured)
     return EXIT_DONE if valid else EXIT_DONE_WITH_INVALID_RUNS
 
 

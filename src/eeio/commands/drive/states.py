@@ -133,9 +133,9 @@ def states(request: StatesRequest) -> int:
         PowerMonitor(source, Path(folder) / "power.csv.gz") as power,
     ):
         drive = Measured(node, request.seconds, request.settle, power)
-        found = _measured(drive, setting or controller)
-    write_document(request, document(node, found))
-    valid = all(r.invalid is None and all(e.valid for e in r.energy) for r in found)
+        readings = _measured(drive, setting or controller)
+    write_document(request, document(node, readings))
+    valid = all(r.invalid is None and all(e.valid for e in r.energy) for r in readings)
     return EXIT_DONE if valid else EXIT_DONE_WITH_INVALID_RUNS
 
 
@@ -148,10 +148,10 @@ def _setting(device: BlockDevice, key: str | None) -> Setting | None:
     """The requested one. EeioError if this drive has none of it."""
     if key is None:
         return None
-    found = next(one for one in settings(device.disk_sysfs) if one.key == key)
-    if found.value is None:
-        raise EeioError(f"{found.name}: {found.reason}")
-    return found
+    setting = next(known for known in settings(device.disk_sysfs) if known.key == key)
+    if setting.value is None:
+        raise EeioError(f"{setting.name}: {setting.reason}")
+    return setting
 
 
 def _measured(drive: Measured, of: NvmeController | Setting | None) -> list[StateReading]:

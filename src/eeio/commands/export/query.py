@@ -79,7 +79,7 @@ def _plain(cell: Any) -> Any:
     if isinstance(cell, float) and (cell != cell or abs(cell) == float("inf")):
         return None
     if isinstance(cell, list):
-        return [_plain(one) for one in cell]
+        return [_plain(item) for item in cell]
     if isinstance(cell, dict):
         return {str(key): _plain(value) for key, value in cell.items()}
     return cell if cell is None or isinstance(cell, str | int | float) else str(cell)

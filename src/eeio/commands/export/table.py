@@ -63,13 +63,13 @@ def table(request: TableRequest) -> int:
         raise RejectedError(f"{page} exists and is no page of `eeio table`; choose another -o")
     with analysis():
         from eeio.report.page import site
-    found: dict[str, site.Bundle] = {}
+    bundle_of: dict[str, site.Bundle] = {}
     known_runs: set[str] = set()
     rejected = 0
     for path in request.bundles:
         name = path.resolve().name.removesuffix(".tar.gz")
         try:
-            if name in found:
+            if name in bundle_of:
                 raise RejectedError(f"{path}: another bundle is also called {name}; rename one")
             examined = examine(path)
             _check(path, examined)
@@ -80,23 +80,23 @@ def table(request: TableRequest) -> int:
             rejected += 1
             continue
         known_runs |= examined.runs
-        why_not = tuple(one.what for one in examined.problems)
-        found[name] = site.Bundle(name, examined.campaigns, why_not, examined.signer)
-    if not found:
+        why_not = tuple(problem.what for problem in examined.problems)
+        bundle_of[name] = site.Bundle(name, examined.campaigns, why_not, examined.signer)
+    if not bundle_of:
         raise RejectedError("no bundle is usable; no page was written")
-    known = site.drives(found.values())
+    known = site.drives(bundle_of.values())
     for drive, _ in request.price:
         if drive not in known:
             hint = similar(drive, known) or f"; there are {', '.join(known)}"
             raise RejectedError(f"--price: no drive is called {drive!r}{shown(hint)}")
-    write_file(page, site.render(list(found.values()), dict(request.price), __version__))
+    write_file(page, site.render(list(bundle_of.values()), dict(request.price), __version__))
     print(page)
     return EXIT_DONE_WITH_INVALID_RUNS if rejected else EXIT_DONE
 
 
 def _check(path: Path, examined: Examined) -> None:
     """Raises RejectedError for a bundle that was changed or cannot be read."""
-    broken = [one for one in examined.problems if one.kind != "rule"]
+    broken = [problem for problem in examined.problems if problem.kind != "rule"]
     if broken:
         more = f"; `eeio validate` lists all {len(broken)} problems" if len(broken) > 1 else ""
         raise RejectedError(f"{path}: {broken[0].where}: {broken[0].what}{more}")

@@ -34,25 +34,25 @@ class ValidateRequest:
 
 def validate(request: ValidateRequest) -> int:
     examined = examine(request.bundle, request.signers)
-    found = examined.problems
+    problems = examined.problems
     if request.format == "json":
         body = {
             "schema_version": 1,
             "bundle": str(request.bundle),
-            "valid": not found,
+            "valid": not problems,
             "signer": examined.signer,
-            "problems": [asdict(problem) for problem in found],
+            "problems": [asdict(problem) for problem in problems],
         }
         print(json.dumps(body))
-    elif found:
-        rows = tuple((one.kind, one.where, one.what) for one in found)
+    elif problems:
+        rows = tuple((one.kind, one.where, one.what) for one in problems)
         print(render_table(Table("Problems", ("Kind", "Where", "What"), rows, frozenset()), None))
-        count = "1 problem" if len(found) == 1 else f"{len(found)} problems"
+        count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
         print(f"eeio: {count}: not fit for publication", file=sys.stderr)
     else:
         signed = "" if examined.signer is None else f"; signed by {shown(examined.signer)}"
         print(f"{shown(str(request.bundle))}: whole, readable, and fit for publication{signed}")
-    return EXIT_FAILED if found else EXIT_DONE
+    return EXIT_FAILED if problems else EXIT_DONE
 
 
 COMMAND = Command(

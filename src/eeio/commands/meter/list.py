@@ -63,7 +63,7 @@ def show_list(request: ListRequest) -> int:
             return _print_json(discover(), None)
         return _print_text(discover(), calibration.stored(), calibration.stored_delays())
     with replayed(request.replay) as replay:
-        found = [
+        listed = [
             replace(
                 finding,
                 reason=finding.reason and replay.named(finding.reason),
@@ -71,7 +71,7 @@ def show_list(request: ListRequest) -> int:
             )
             for finding in discover(replay.root)
         ]
-        return _print_json(found, replay) if as_json else _print_text(found, (), {})
+        return _print_json(listed, replay) if as_json else _print_text(listed, (), {})
 
 
 def _print_json(findings: Sequence[Detected], replay: Replay | None) -> int:

@@ -55,8 +55,8 @@ def frequency(request: FrequencyRequest) -> int:
     if bool(command) != (wanted is not None):
         raise RejectedError("a frequency and a program go together: --set HZ -- COMMAND")
     if wanted is None:
-        found = frequencies.describe(root)
-        print(_to_json(found) if request.format == "json" else _lines(found))
+        described = frequencies.describe(root)
+        print(_to_json(described) if request.format == "json" else _lines(described))
         return EXIT_DONE
     wanted_hz = None if wanted in _ENDS else frequencies.parse_hz(wanted)
     if shutil.which(command[0]) is None:

@@ -104,7 +104,7 @@ def record_command(request: PowerRequest) -> int:
     if request.format == "json":
         body = to_json(recording)
         if request.profile:
-            body["grades"] = [asdict(found) for found in grades]
+            body["grades"] = [asdict(each) for each in grades]
         print(json.dumps(body, indent=1))
         # Values without a field in the JSON.
         if recording.timed_out:
@@ -143,9 +143,9 @@ def _print_recording(recording: Recording, grades: Sequence[Grade]) -> None:
             print(f"{rate.meter}: {rate.failed_reads} failed reads, the last: {rate.last_error}")
     if recording.write_error:
         print(recording.write_error)
-    for found in grades:
-        print(f"{found.verdict} {found.profile}: {found.meter} {found.domain}")
-        for reason in found.reasons:
+    for each in grades:
+        print(f"{each.verdict} {each.profile}: {each.meter} {each.domain}")
+        for reason in each.reasons:
             print(f"{'':12}{reason}")
     _print_breakdown(recording)
 

@@ -89,12 +89,12 @@ def trace(request: TraceRequest) -> int:
     folder, names, samples = request.output, request.file, None
     if request.read:
         try:
-            found = traced.of_stored(request.read, names, request.gap)
+            result = traced.of_stored(request.read, names, request.gap)
         except EeioError as error:
             raise RejectedError(str(error)) from error
     else:
         folder = folder or Path(f"trace-{datetime.now(UTC):%Y%m%d-%H%M%S}")
-        found, samples = traced.of_program(
+        result, samples = traced.of_program(
             command,
             folder,
             request.tracer,
@@ -103,19 +103,19 @@ def trace(request: TraceRequest) -> int:
             request.gap,
             to_stderr=request.format != "table",
         )
-    answer = document(found, _none_of(found, names))
+    answer = document(result, _none_of(result, names))
     body = RENDERERS["json"](answer)
     if folder is not None:
         make_output_folder(folder)
         write_file(folder / "phases.json", body)
-        _draw(found, samples, folder / "timeline.svg")
+        _draw(result, samples, folder / "timeline.svg")
     _show(answer, request.format)
     if request.replay is not None:
-        csv = logs.to_csv(traced.wanted(found.events, names))
+        csv = logs.to_csv(traced.wanted(result.events, names))
         write_file(request.replay, csv)
-    if found.exit_code < 0:
-        return EXIT_SIGNAL_BASE - found.exit_code
-    return EXIT_DONE if found.exit_code == 0 else EXIT_FAILED
+    if result.exit_code < 0:
+        return EXIT_SIGNAL_BASE - result.exit_code
+    return EXIT_DONE if result.exit_code == 0 else EXIT_FAILED
 
 
 def _none_of(found: Traced, names: Sequence[str]) -> str | None:

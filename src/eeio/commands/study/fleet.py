@@ -124,9 +124,9 @@ def _without_demo(nodes: "Sequence[NodeResults]") -> "list[NodeResults]":
     demo = [node.campaign.is_demo for node in nodes if node.campaign is not None]
     if all(demo) or not any(demo):
         return list(nodes)
-    why = "left out: its power is fictitious (meter demo), that of others is not"
+    reason = "left out: its power is fictitious (meter demo), that of others is not"
     return [
-        replace(node, campaign=None, remarks=(*node.remarks, why))
+        replace(node, campaign=None, remarks=(*node.remarks, reason))
         if node.campaign is not None and node.campaign.is_demo
         else node
         for node in nodes
@@ -138,16 +138,16 @@ def collect(request: CollectRequest) -> int:
         from eeio.comparison.fleet import fleet
         from eeio.exchange import fleet_collecting as collecting
         from eeio.report.documents.fleet import document
-    found = collecting.collect(request.paths)
-    nodes = _without_demo(found.nodes)
+    collected = collecting.collect(request.paths)
+    nodes = _without_demo(collected.nodes)
     compared = fleet(nodes)
     campaigns = [node.campaign for node in nodes if node.campaign is not None]
-    warnings = dict.fromkeys(text for one in campaigns for text in warnings_of(one))
+    warnings = dict.fromkeys(text for campaign in campaigns for text in warnings_of(campaign))
     title = f"Fleet {', '.join(path.resolve().name for path in request.paths)}"
-    rejected = (*found.rejected, *found.remarks)
+    rejected = (*collected.rejected, *collected.remarks)
     write_document(request, document(compared, rejected, title, tuple(warnings)))
     done = all(node.state == "complete" for node in compared.nodes)
-    return EXIT_DONE if done and not found.rejected else EXIT_DONE_WITH_INVALID_RUNS
+    return EXIT_DONE if done and not collected.rejected else EXIT_DONE_WITH_INVALID_RUNS
 
 
 COMMAND = Family(

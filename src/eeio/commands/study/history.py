@@ -98,11 +98,11 @@ def show(request: HistoryRequest) -> int:
     with analysis():
         from eeio.comparison.history import history
         from eeio.report.documents.history import document
-    warnings = dict.fromkeys(text for one in campaigns for text in warnings_of(one))
-    found = history(suite, campaigns, request.metric)
-    if not found.series:
-        raise RejectedError(f"no campaign of {suite} has a measured {found.metric}")
-    write_document(request, document(found, tuple(warnings)))
+    warnings = dict.fromkeys(text for campaign in campaigns for text in warnings_of(campaign))
+    of_suite = history(suite, campaigns, request.metric)
+    if not of_suite.series:
+        raise RejectedError(f"no campaign of {suite} has a measured {of_suite.metric}")
+    write_document(request, document(of_suite, tuple(warnings)))
     return EXIT_DONE
 
 

@@ -106,17 +106,17 @@ def _every(data: dict[str, Path]) -> list[Listed]:
     for name in data:
         if named_study(name).published is None:
             raise RejectedError(f"--data: the study {name!r} has no published data")
-    found = []
+    listed = []
     for name, study in every.items():
         if study.printed is not None:
             answers = _answers(study.printed)
             how = f"its other figures: eeio study replicate {name}"
-            found.append(
+            listed.append(
                 Listed(name, study.printed.paper, len(answers), printed.counts(answers), how)
             )
         elif study.published is not None and study.published.counts is not None:
-            found.append(_published(name, study.published, data.get(name)))
-    return found
+            listed.append(_published(name, study.published, data.get(name)))
+    return listed
 
 
 def _published(name: str, published: studies.PublishedData, folder: Path | None) -> Listed:
@@ -144,13 +144,13 @@ def _sources(published: studies.PublishedData, folder: Path) -> list[studies.Sou
     """The campaigns of a copy of published data; remarks on omitted data go to stderr."""
     shipped = mapping.shipped()
     data = mapping.load(shipped.get(str(published.import_map), Path(published.import_map)))
-    found = runs.read(data, folder)
-    for remark in found.remarks:
+    sources = runs.read(data, folder)
+    for remark in sources.remarks:
         print(remark, file=sys.stderr)
-    for campaign in found.campaigns:
+    for campaign in sources.campaigns:
         for remark in campaign.remarks:
             print(f"{campaign.name}: {remark}", file=sys.stderr)
-    return [studies.Source(one.campaign(), one.idle_watts) for one in found.campaigns]
+    return [studies.Source(source.campaign(), source.idle_watts) for source in sources.campaigns]
 
 
 COMMAND = Command(

@@ -166,28 +166,28 @@ def _files(folders: Sequence[Path], made: Path) -> dict[tuple[str, str], Path]:
     """(table, campaign) -> file. `made` are the files of campaigns. Raises RejectedError for a
     campaign that is in several folders, which would be counted twice, and for one that lacks a
     table."""
-    found: dict[tuple[str, str], Path] = {}
+    files: dict[tuple[str, str], Path] = {}
     for folder in folders:
         for table in TABLES:
             for path in sorted(folder.glob(f"{table}*.parquet")):
                 key = (table, _campaign(path, table))
-                if key in found:
+                if key in files:
                     also = "is given itself, too" if folder == made else f"in {folder}, too"
                     raise RejectedError(
-                        f"the campaign {key[1]} is in {found[key].parent} and {also}: its rows "
+                        f"the campaign {key[1]} is in {files[key].parent} and {also}: its rows "
                         "would be counted twice"
                     )
                 if not path.is_file():
                     raise RejectedError(f"{path}: not a file")
-                found[key] = path
-    for (_, campaign), path in found.items():
+                files[key] = path
+    for (_, campaign), path in files.items():
         for table in TABLES:
-            if (table, campaign) not in found:
+            if (table, campaign) not in files:
                 name = f"{table}-{campaign}" if campaign else table
                 raise RejectedError(
                     f"{path.parent / name}.parquet is missing: export the campaign again"
                 )
-    return found
+    return files
 
 
 def _campaign(path: Path, table: str) -> str:
@@ -232,14 +232,14 @@ def _check_machine(library: Any, path: Path, campaign: Campaign) -> None:
 
 def _check_version(library: Any, connection: Any, path: Path) -> None:
     try:
-        found = dict(
+        versions = dict(
             connection.execute(
                 f"SELECT decode(key), decode(value) FROM parquet_kv_metadata({_quoted(path)})"
             ).fetchall()
         )
     except library.Error as error:
         raise RejectedError(f"{path}: {_line(error)}") from error
-    version = found.get(_VERSION)
+    version = versions.get(_VERSION)
     if version is None or not version.isdecimal():
         raise RejectedError(f"{path}: eeio did not write this file; it has no {_VERSION}")
     if int(version) > SCHEMA_VERSION:

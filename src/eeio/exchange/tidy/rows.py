@@ -117,8 +117,8 @@ def _own_file(campaign: Campaign) -> _Source:
 
 def _source(run: Run) -> _Source | None:
     for note in run.notes:
-        if (found := _IMPORTED.fullmatch(note)) and found["sha256"]:
-            return _Source(found["sha256"], found["path"], int(found["report"]), found["group"])
+        if (match := _IMPORTED.fullmatch(note)) and match["sha256"]:
+            return _Source(match["sha256"], match["path"], int(match["report"]), match["group"])
     return None
 
 
@@ -301,7 +301,7 @@ def _metrics_of_registry(observation: Observation) -> Iterator[dict[str, Any]]:
 
 
 def _why_none(window: Window) -> str:
-    reasons = dict.fromkeys(reason for one in window.energy for reason in one.reasons)
+    reasons = dict.fromkeys(reason for reading in window.energy for reason in reading.reasons)
     return "; ".join(reasons) or "no power was read in this window"
 
 
@@ -323,9 +323,9 @@ def _unit(name: str) -> str | None:
 def _power(campaign: Campaign) -> Iterator[tuple[str, Row]]:
     """The samples of each meter and domain; those of a counter are means since the one before."""
     for path in sorted((campaign.folder / "samples").glob("power-*.csv.gz")):
-        found = samples.load(path)
+        stored = samples.load(path)
         offset_s = _clock_offset_s(path)
-        for meter in found.meters:
+        for meter in stored.meters:
             for domain in samples.power_over_time(meter):
                 before_s: float | None = None
                 for t_s, watts in zip(domain.times_s, domain.watts, strict=True):

@@ -203,7 +203,7 @@ def take(
         if (program_path := which(program, root)) is not None:
             place = str(Path(program_path).parent).lstrip("/")
             gathering.tree[f"{place if place in FOLDERS else FOLDERS[1]}/{program}"] = ""
-    found = Description(
+    description = Description(
         about=_about(root),
         tree=gathering.tree,
         links=gathering.links,
@@ -214,7 +214,7 @@ def take(
         ),
         readings=tuple(readings),
     )
-    return MachineRecording(_anonymous(found, replacer), dict(replacer.counts))
+    return MachineRecording(_anonymous(description, replacer), dict(replacer.counts))
 
 
 def read_by_all() -> Reads:

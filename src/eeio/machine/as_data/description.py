@@ -357,12 +357,12 @@ def _answer(command: Command) -> list[str]:
 
 
 def _output_of(command: Command) -> list[str]:
-    found = []
+    lines = []
     if command.prints:
-        found.append(f"  printf '%s' {shlex.quote(command.prints)}")
+        lines.append(f"  printf '%s' {shlex.quote(command.prints)}")
     if command.errors:
-        found.append(f"  printf '%s' {shlex.quote(command.errors)} >&2")
-    return found
+        lines.append(f"  printf '%s' {shlex.quote(command.errors)} >&2")
+    return lines
 
 
 def _lines_arm(program: str, word: str, commands: Iterable[Command]) -> list[str]:

@@ -42,16 +42,16 @@ def replayed(path: Path) -> Iterator[Replay]:
 
     Raises RejectedError.
     """
-    found = capture.load(path)
+    captured = capture.load(path)
     before = os.environ.get("PATH")
     with tempfile.TemporaryDirectory(prefix="eeio-machine-", dir=temporary_folder()) as folder:
         try:
-            root, programs = description.lay_out(found, Path(folder).resolve() / "m")
+            root, programs = description.lay_out(captured, Path(folder).resolve() / "m")
         except OSError as error:
             raise RejectedError(f"{path}: cannot be laid out: {error.strerror}") from error
         os.environ["PATH"] = str(programs)
         try:
-            yield Replay(found, root)
+            yield Replay(captured, root)
         finally:
             if before is None:
                 del os.environ["PATH"]

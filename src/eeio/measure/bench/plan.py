@@ -87,8 +87,8 @@ def make(
             lengths_s=(),
             pilot="none",
         )
-        if (why := rule.impossible()) is not None:
-            raise RejectedError(why)
+        if (reason := rule.impossible()) is not None:
+            raise RejectedError(reason)
     experiments = [
         _planned(command, executions, how, directory)
         for command, executions in zip(commands, how_often, strict=True)

@@ -64,7 +64,7 @@ def commands(
     command, a repeated one, an unused parameter, or names that fit no command.
     """
     plain = _plain(texts, program, names, shell)
-    found = [
+    filled = [
         _filled(command, dict(zip(parameters, values, strict=True)))
         for command in plain
         for values in itertools.product(*parameters.values())
@@ -72,8 +72,8 @@ def commands(
     unused = [name for name in parameters if not any(f"{{{name}}}" in one.text for one in plain)]
     if unused:
         raise RejectedError(f"no command has the parameter {{{unused[0]}}}")
-    once = {command.text: command for command in found}
-    if len(once) < len(found) and not parameters:
+    once = {command.text: command for command in filled}
+    if len(once) < len(filled) and not parameters:
         raise RejectedError("a command is repeated; set repetitions with --repetitions")
     if len(once) > MOST_COMMANDS:
         raise RejectedError(f"{len(once)} commands: {MOST_COMMANDS} at most")

@@ -181,16 +181,16 @@ def _updates(
         period_s = min(period_s, native_period_s)
     period_s = max(poll_s, period_s)
     found_s: list[float] = []
-    found: list[float] = []
+    updates: list[float] = []
     for k, following in pairwise([*changes, len(values) - 1]):
         # It changed at some time after the poll before.
         updated_s = times_s[k] - poll_s / 2.0
         until_s = times_s[following] - poll_s - period_s / 2.0
         count = max(0, math.floor((until_s - updated_s) / period_s))
         found_s += [updated_s + n * period_s for n in range(count + 1)]
-        found += [values[k]] * (count + 1)
-    step = max(1, len(found) // MOST_READINGS)
-    return Readings(found_s[::step], found[::step]), period_s, poll_s
+        updates += [values[k]] * (count + 1)
+    step = max(1, len(updates) // MOST_READINGS)
+    return Readings(found_s[::step], updates[::step]), period_s, poll_s
 
 
 class _Loaded:

@@ -105,12 +105,12 @@ def _loaded(load: Load, directory: Path | None) -> Iterator[Callable[[], bool]]:
 
 def hottest_c(root: Path = Path("/")) -> float | None:
     """Of all thermal zones, °C; None if there is none that can be read."""
-    found = []
+    temperatures = []
     for path in root.glob("sys/class/thermal/thermal_zone*/temp"):
         with suppress(OSError, ValueError):
             if (value := read_optional_int(path)) is not None:
-                found.append(value / 1000.0)
-    return max(found, default=None)
+                temperatures.append(value / 1000.0)
+    return max(temperatures, default=None)
 
 
 def domains(meter: Meter, reference: Meter) -> list[tuple[Domain, Domain, Sees]]:

@@ -53,8 +53,8 @@ def _send(annotation: Mapping[str, Any]) -> None:
     try:
         _post(os.environ[URL], os.environ.get(TOKEN, ""), annotation)
     except (OSError, ValueError, http.client.HTTPException) as error:
-        why = str(error) or type(error).__name__
-        print(f"eeio: no annotation in Grafana: {shown(why)}", file=sys.stderr)
+        reason = str(error) or type(error).__name__
+        print(f"eeio: no annotation in Grafana: {shown(reason)}", file=sys.stderr)
 
 
 def _post(url: str, token: str, annotation: Mapping[str, Any]) -> None:

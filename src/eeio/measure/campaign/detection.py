@@ -130,11 +130,11 @@ class Detection:
             f"with {counts[-1]}: about {duration_text(self.times.equal_s)}); each pair that "
             "differs in one factor, and each experiment without one in two campaigns:"
         ]
-        if unseen := sum(not one.repetitions for one in self.needed):
+        if unseen := sum(not need.repetitions for need in self.needed):
             lines.append(f"  {unseen} of {len(self.needed)} need more than 1000: not included")
-        for one in self.needed[:_LINES]:
-            many = f"{one.repetitions} repetitions" if one.repetitions else "more than 1000"
-            lines.append(f"  {shown(one.question.label)}: {one.question.metric}: {many}")
+        for need in self.needed[:_LINES]:
+            many = f"{need.repetitions} repetitions" if need.repetitions else "more than 1000"
+            lines.append(f"  {shown(need.question.label)}: {need.question.metric}: {many}")
         if len(self.needed) > _LINES:
             lines.append(
                 f"  and {len(self.needed) - _LINES} that take fewer (--format json has all)"

@@ -45,11 +45,11 @@ def _of_that_class(profile: Profile, factors: Mapping[str, str], sizes: str) -> 
     if "footprint" not in preset or requested == preset.get("class", ""):
         return preset
     every = sorted(
-        (one for one in profile.presets.values() if "footprint" in one),
-        key=lambda one: size_of(profile.tool, "class", one["footprint"]),
+        (levels for levels in profile.presets.values() if "footprint" in levels),
+        key=lambda levels: size_of(profile.tool, "class", levels["footprint"]),
     )
     least = _CLASSES.find(requested)
-    larger = (one for one in every if _CLASSES.find(one.get("class", "")) >= least >= 0)
+    larger = (levels for levels in every if _CLASSES.find(levels.get("class", "")) >= least >= 0)
     return next(larger, every[-1])
 
 

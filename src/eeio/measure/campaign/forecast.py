@@ -102,9 +102,9 @@ def _stored_lengths(plan: Plan, rule: AdaptiveProtocol) -> dict[str, str]:
         return {}
     here = platform.node(), safety.disks(plan.options)
     return {
-        one.asked.experiment.id: one.found
-        for one in pilot_store.stored("length")
-        if (one.machine.hostname, one.disks) == here
+        pilot.asked.experiment.id: pilot.found
+        for pilot in pilot_store.stored("length")
+        if (pilot.machine.hostname, pilot.disks) == here
     }
 
 
@@ -125,12 +125,12 @@ def _cut(plan: Plan, rule: AdaptiveProtocol, stored: Mapping[str, str], place: i
 
     def shortened(planned: PlannedExperiment) -> PlannedExperiment:
         lengths_s = pilots.lengths_to_try(planned, rule, 0.0)
-        found = stored.get(planned.experiment.id)
-        if found is None and lengths_s and place is not None:
-            found = f"{lengths_s[min(place, len(lengths_s) - 1)]:g}"
-        if found is None or not lengths_s:
+        pilot = stored.get(planned.experiment.id)
+        if pilot is None and lengths_s and place is not None:
+            pilot = f"{lengths_s[min(place, len(lengths_s) - 1)]:g}"
+        if pilot is None or not lengths_s:
             return planned
-        return replace(planned, factors={**planned.factors, "runtime_s": found})
+        return replace(planned, factors={**planned.factors, "runtime_s": pilot})
 
     runs = tuple(replace(run, experiment=shortened(run.experiment)) for run in plan.runs)
     return replace(plan, runs=runs)
@@ -190,7 +190,7 @@ def phase_length(
 
 def earlier_lengths(plan: Plan) -> dict[str, float]:
     """Experiment id -> the shortest phase that the newest campaigns on the same disk have, s."""
-    found: dict[str, float] = {}
+    lengths: dict[str, float] = {}
     root = paths.results_root()
     disks = safety.disks(plan.options)
     folders = sorted(root.glob("*/campaign.json"), key=lambda f: f.stat().st_mtime, reverse=True)
@@ -204,8 +204,10 @@ def earlier_lengths(plan: Plan) -> dict[str, float]:
         for run in runs:
             for phase in run.phases if run.valid else ():
                 if (lasted_s := phase.lasted_s) is not None:
-                    found[run.experiment.id] = min(lasted_s, found.get(run.experiment.id, math.inf))
-    return found
+                    lengths[run.experiment.id] = min(
+                        lasted_s, lengths.get(run.experiment.id, math.inf)
+                    )
+    return lengths
 
 
 def resolvable_s(

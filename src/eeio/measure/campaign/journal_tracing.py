@@ -123,9 +123,9 @@ class JournalWatch(Probe):
                     f"ext4+delayjc: {self._delays.calls} fsync calls were delayed in "
                     f"{self._delays.windows} windows of {1e-3 * delayjc.WINDOW_US:g} ms"
                 )
-            why = (_NONE_DELAYED,) if self._delayed_none() else ()
+            reason = (_NONE_DELAYED,) if self._delayed_none() else ()
             began_s = run.started_monotonic_s
-            return [_in_window(phase, trace, began_s, delays, why) for phase in phases]
+            return [_in_window(phase, trace, began_s, delays, reason) for phase in phases]
         includes_sync = run.experiment.flush in (None, "end")
         traced = False
         for study in studies.every().values():
@@ -133,8 +133,8 @@ class JournalWatch(Probe):
                 continue
             of_trace = study.journal.of_trace(trace, includes_sync) if trace is not None else {}
             traced = traced or bool(of_trace)
-            found = {**of_trace, **delays}
-            phases = [self._with_metrics(phase, study.journal, found) for phase in phases]
+            figures = {**of_trace, **delays}
+            phases = [self._with_metrics(phase, study.journal, figures) for phase in phases]
         if trace is not None and not traced:
             self._notes.append("journal not traced: no fsync on this file system was seen")
         return phases
@@ -189,7 +189,7 @@ def _in_window(
     invalid: tuple[str, ...],
 ) -> PhaseResult:
     """The phase with the trace of its window, and the delayed calls of the complete run."""
-    found: dict[str, float] = dict(delays) if phase.operation != "read" else {}
+    metrics: dict[str, float] = dict(delays) if phase.operation != "read" else {}
     if trace is not None and phase.start_s is not None and phase.end_s is not None:
-        found |= figures(trace, began_s + phase.start_s, began_s + phase.end_s)
-    return replace(phase, metrics={**phase.metrics, **found}, invalid=(*phase.invalid, *invalid))
+        metrics |= figures(trace, began_s + phase.start_s, began_s + phase.end_s)
+    return replace(phase, metrics={**phase.metrics, **metrics}, invalid=(*phase.invalid, *invalid))

@@ -65,8 +65,8 @@ class StoredPilot:
         """Why it does not answer the task on this machine, as text; empty if it does."""
         # A file system that is made for each campaign is made as it was.
         of_target = " on " not in task.experiment.target
-        found = environment.differences(self.machine, machine, of_target)
-        found += [
+        differences = environment.differences(self.machine, machine, of_target)
+        differences += [
             f"{name} was {shown(self.disks.get(name, 'none'))}, is {shown(disks.get(name, 'none'))}"
             for name in sorted({*self.disks, *disks})
             if self.disks.get(name) != disks.get(name)
@@ -74,8 +74,8 @@ class StoredPilot:
         for name in ("before", "preset", "least_s", "floor", "tried_s", "meters"):
             was, now = getattr(self.asked, name), getattr(task, name)
             if was != now:
-                found.append(f"{_LABELS[name]} was {_word(was)}, is {_word(now)}")
-        return found
+                differences.append(f"{_LABELS[name]} was {_word(was)}, is {_word(now)}")
+        return differences
 
     def to_json(self) -> dict[str, Any]:
         """In stored form."""
@@ -119,8 +119,8 @@ def keep(pilot: StoredPilot) -> Path:
 def stored(kind: Kind | None = None, experiment_id: str | None = None) -> list[StoredPilot]:
     """All stored pilots, by name, or those of a kind and experiment. Damaged ones count as missing:
     `unreadable` lists them."""
-    found = (_read(path) for path in _files(kind, experiment_id))
-    return [one for one in found if isinstance(one, StoredPilot)]
+    pilots = (_read(path) for path in _files(kind, experiment_id))
+    return [pilot for pilot in pilots if isinstance(pilot, StoredPilot)]
 
 
 def unreadable() -> list[str]:
@@ -134,12 +134,12 @@ def best(
     """The one that answers; else why the nearest does not, empty where there is none at all."""
     nearest: Sequence[str] = ()
     for pilot in stored(task.kind, task.experiment.id):
-        why = pilot.why_not(task, machine, disks)
-        if not why:
+        reason = pilot.why_not(task, machine, disks)
+        if not reason:
             return pilot, ()
-        if not nearest or len(why) < len(nearest):
+        if not nearest or len(reason) < len(nearest):
             whose = f"that of {pilot.machine.hostname}, campaign {pilot.campaign}"
-            nearest = [f"{whose}: {one}" for one in why]
+            nearest = [f"{whose}: {difference}" for difference in reason]
     return None, nearest
 
 

@@ -136,8 +136,8 @@ def sized(
     name = f"{planned.profile} {planned.experiment.id}"
     lasted_s = [s for s in map(_lasted_s, run.phases) if s]
     if run.validity or not lasted_s:
-        why = run.validity[0] if run.validity else "it reported no window"
-        text = f"unusable pilot, so {factor} is the preset's: {why}"
+        reason = run.validity[0] if run.validity else "it reported no window"
+        text = f"unusable pilot, so {factor} is the preset's: {reason}"
         return Sized(replace(planned, pilot=text, sized=factor), short=f"{name}: {text}")
     steps = _steps(factor, profile)
     now, then = (_amount(steps, p.factors[factor]) for p in (planned, tried))
@@ -342,13 +342,13 @@ def with_run_time(planned: PlannedExperiment, runtime_s: str, result: str) -> Pl
     another id."""
     complete = planned.factors["runtime_s"]
     text = result if planned.pilot is None else f"{planned.pilot}; {result}"
-    found = replace(planned, pilot=text, cut_from=complete)
+    changed = replace(planned, pilot=text, cut_from=complete)
     if runtime_s == complete:
-        return found
+        return changed
     arguments = {**dict(planned.experiment.arguments), "runtime_s": runtime_s}
     experiment = replace(planned.experiment, arguments=tuple(sorted(arguments.items())))
     return replace(
-        found, experiment=experiment, factors={**planned.factors, "runtime_s": runtime_s}
+        changed, experiment=experiment, factors={**planned.factors, "runtime_s": runtime_s}
     )
 
 
@@ -363,11 +363,11 @@ def prove_run_time(
     """The result of the pilot's complete run. `moved` is None without drive counters."""
     complete = planned.factors["runtime_s"]
 
-    def stays(why: str, metrics: Iterable[str] = ()) -> Proof:
-        return Proof(complete, f"run time {complete} s, complete: {why}", tuple(metrics))
+    def stays(reason: str, metrics: Iterable[str] = ()) -> Proof:
+        return Proof(complete, f"run time {complete} s, complete: {reason}", tuple(metrics))
 
     if run.validity or len(run.phases) != 1 or run.phases[0].validity:
-        invalid = (*run.validity, *(why for phase in run.phases for why in phase.validity))
+        invalid = (*run.validity, *(reason for phase in run.phases for reason in phase.validity))
         return stays(f"its pilot is unusable: {next(iter(invalid), 'it is not one phase')}")
     phase = run.phases[0]
     if phase.start_s is None or phase.end_s is None:
@@ -379,17 +379,17 @@ def prove_run_time(
     start_s, end_s = (run.started_monotonic_s + s for s in (phase.start_s, phase.end_s))
     try:
         full = _means(moved, power, start_s, end_s)
-        why = _disagrees(full[BANDWIDTH] * (end_s - start_s), phase, end_s - start_s)
-        if why is not None:
-            return stays(why)
+        reason = _disagrees(full[BANDWIDTH] * (end_s - start_s), phase, end_s - start_s)
+        if reason is not None:
+            return stays(reason)
         lengths = [s for s in lengths_s if s < end_s - start_s]
         means = {s: _means(moved, power, start_s, start_s + s) for s in lengths}
         found_s = proven_length(means, full, rule.floor)
     except EeioError as error:
         return stays(str(error))
     if found_s is None:
-        why = f"no shorter one keeps {' and '.join(full)} within {percent(rule.floor)} %"
-        return stays(f"{why}{_worst(means, full)}", full)
+        reason = f"no shorter one keeps {' and '.join(full)} within {percent(rule.floor)} %"
+        return stays(f"{reason}{_worst(means, full)}", full)
     text = (
         f"run time {found_s:g} s of {complete}: after it, {' and '.join(full)} of a complete run "
         f"stayed within {percent(rule.floor)} % of its means"
@@ -401,11 +401,11 @@ def _means(
     moved: MovedBytes, power: PowerMonitor, start_s: float, end_s: float
 ) -> Mapping[str, float]:
     """Bandwidth in bytes/s, and power in W of each meter and domain that measured it."""
-    found = {BANDWIDTH: moved.between(start_s, end_s) / (end_s - start_s)}
+    means = {BANDWIDTH: moved.between(start_s, end_s) / (end_s - start_s)}
     for reading in power.energy(start_s, end_s):
         if reading.kind != "modelled" and reading.power_w:
-            found[f"{reading.meter} {reading.domain}"] = reading.power_w
-    return found
+            means[f"{reading.meter} {reading.domain}"] = reading.power_w
+    return means
 
 
 def _disagrees(moved_bytes: float, phase: Phase, lasted_s: float) -> str | None:
@@ -454,11 +454,11 @@ class DriveBytes(Sampling):
     def _sample(self) -> None:
         before_s = time.monotonic()
         try:
-            found = read_counters(self._device)
+            counters = read_counters(self._device)
         except OSError:
             return  # the drive is gone, which the run reports
         self._times_s.append((before_s + time.monotonic()) / 2)
-        self._counted.append(found.read_bytes + found.written_bytes)
+        self._counted.append(counters.read_bytes + counters.written_bytes)
 
 
 _Found = dict[str, PlannedExperiment | NotMeasured]
@@ -484,12 +484,12 @@ class Pilots:
         least_s = least_phase_s(plan.protocol, plan.options, self.power.meters)
         if least_s is None:
             return plan
-        found: _Found = {}
+        results: _Found = {}
         for planned in plan.experiments:
             factor = growing_factor(planned, plan.profiles[planned.profile], plan.sizes_preset)
             if factor is not None and planned.pilot is None:
-                found[planned.experiment.id] = self._worked(planned, factor, least_s)
-        return planned_anew(plan, on_one_file(found)) if found else plan
+                results[planned.experiment.id] = self._worked(planned, factor, least_s)
+        return planned_anew(plan, on_one_file(results)) if results else plan
 
     def lengths(self) -> Plan:
         """The plan with the shortest proved run times; itself if no run can be shortened. Raises
@@ -499,12 +499,12 @@ class Pilots:
         if rule is None:
             return plan
         least_s = max(plan.protocol.min_phase_s or 0.0, resolved_s(plan.options, self.power.meters))
-        found: _Found = {
+        results: _Found = {
             planned.experiment.id: self._timed(planned, rule, lengths_s, least_s)
             for planned in plan.experiments
             if planned.cut_from is None and (lengths_s := lengths_to_try(planned, rule, least_s))
         }
-        return planned_anew(plan, found) if found else plan
+        return planned_anew(plan, results) if results else plan
 
     def _worked(
         self, planned: PlannedExperiment, factor: str, least_s: float
@@ -526,7 +526,7 @@ class Pilots:
         tried = at_pilot_size(planned, profile, plan.sizes_preset)
         self.say(f"pilot: {planned.description}")
         # It is not stored, so it needs no settling before it.
-        found = sized(
+        changed = sized(
             planned,
             self.trial(tried, False),
             tried,
@@ -536,14 +536,14 @@ class Pilots:
             most_bytes=most_bytes,
             timeout_s=plan.timeout_s(planned),
         )
-        if found.too_slow is not None:
-            self.say(f"left out: {planned.description}: {found.too_slow}")
-            return NotMeasured(planned.experiment, found.too_slow)
-        self.say(found.short or f"{planned.description}: {found.planned.pilot}")
-        if found.short is None:
-            new = found.planned
+        if changed.too_slow is not None:
+            self.say(f"left out: {planned.description}: {changed.too_slow}")
+            return NotMeasured(planned.experiment, changed.too_slow)
+        self.say(changed.short or f"{planned.description}: {changed.planned.pilot}")
+        if changed.short is None:
+            new = changed.planned
             self._keep(task, new.factors[factor], new.file_bytes, new.pilot or "")
-        return found.planned
+        return changed.planned
 
     def _timed(
         self,

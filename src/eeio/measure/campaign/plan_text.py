@@ -57,16 +57,16 @@ def to_json(plan: Plan, suite: Suite, *, of_here: bool = True) -> dict[str, Any]
 def refusals(plan: Plan) -> list[str]:
     """Why `run` would not begin, in the order in which it looks; except privileges, because a plan
     may be requested without those of the campaign."""
-    found = [] if plan.why_nothing is None else [plan.why_nothing]
+    reasons = [] if plan.why_nothing is None else [plan.why_nothing]
     try:
         plan.check_room()
     except RejectedError as error:
-        found.append(str(error))
+        reasons.append(str(error))
     try:
         check_meters(plan.options.meters)
     except RejectedError as error:
-        found.append(str(error))
-    return found
+        reasons.append(str(error))
+    return reasons
 
 
 def lengths(plan: Plan) -> tuple[dict[str, Length], list[str]]:
@@ -78,11 +78,11 @@ def lengths(plan: Plan) -> tuple[dict[str, Length], list[str]]:
     except PowerError as error:
         return expected_lengths(plan, ()), [f"power: {shown(str(error))}"]
     try:
-        found = expected_lengths(plan, source.meters)
-        lines = [f"power by {line}" for line in too_slow_meters(plan, source.meters, found)]
+        expected = expected_lengths(plan, source.meters)
+        lines = [f"power by {line}" for line in too_slow_meters(plan, source.meters, expected)]
     finally:
         close_meters(source.meters)
-    return found, lines or [f"power: none; {source.reason}"]
+    return expected, lines or [f"power: none; {source.reason}"]
 
 
 def described(
@@ -102,8 +102,8 @@ def described(
         lines.append(f"ended before it has written {plan.options.max_written_bytes / 1e9:g} GB")
     lines.append(_written(plan, times.bytes_written, device, rated_bytes))
     unknown = sum(
-        one.experiment.operation in ("write", "mixed") and not one.file_bytes
-        for one in plan.experiments
+        planned.experiment.operation in ("write", "mixed") and not planned.file_bytes
+        for planned in plan.experiments
     )
     if unknown:
         lines.append(
@@ -125,7 +125,8 @@ def described(
     lines += [f"  {line}" for line in _groups(plan, lengths_of or {})]
     if plan.not_measured:
         reasons = Counter(
-            (one.experiment.tool, one.experiment.level, one.reason) for one in plan.not_measured
+            (planned.experiment.tool, planned.experiment.level, planned.reason)
+            for planned in plan.not_measured
         )
         lines += ["", "left out:"]
         lines += [
@@ -222,11 +223,11 @@ def _conditions(planned: PlannedExperiment) -> Iterable[tuple[str, str]]:
 
 def _lengths_text(lasts: Sequence[Length]) -> list[str]:
     """How long the phases of these experiments are: the earlier ones as a range."""
-    earlier = [one for one in lasts if one.at_least_s == one.at_most_s is not None]
+    earlier = [length for length in lasts if length.at_least_s == length.at_most_s is not None]
     if len(earlier) < 2:
-        return list(dict.fromkeys(one.text for one in lasts))
-    ends_s = sorted(one.at_least_s or 0.0 for one in earlier)
-    others = dict.fromkeys(one.text for one in lasts if one not in earlier)
+        return list(dict.fromkeys(length.text for length in lasts))
+    ends_s = sorted(length.at_least_s or 0.0 for length in earlier)
+    others = dict.fromkeys(length.text for length in lasts if length not in earlier)
     return [f"phases of {ends_s[0]:.2g} to {ends_s[-1]:.2g} s in an earlier campaign", *others]
 
 
@@ -267,10 +268,10 @@ def target(options: Options) -> BlockDevice | None:
 
 def _drive(options: Options, device: BlockDevice) -> str:
     """The drive's identity, as in the records."""
-    found = drive_of(device.disk_sysfs, options.hash_serial)
+    drive = drive_of(device.disk_sysfs, options.hash_serial)
     if options.drive_label is not None:
-        return f"drive: {options.drive_label} ({shown(found.drive_id or device.disk_sysfs.name)})"
-    return f"drive: {shown(found.drive_id or found.missing['drive_id'])}"
+        return f"drive: {options.drive_label} ({shown(drive.drive_id or device.disk_sysfs.name)})"
+    return f"drive: {shown(drive.drive_id or drive.missing['drive_id'])}"
 
 
 def names_waited_for(plan: Plan) -> list[str]:
@@ -278,9 +279,9 @@ def names_waited_for(plan: Plan) -> list[str]:
     if not has_ranks(plan):
         return []
     return [
-        f"the name {name}: {found.reason}; MPI over several hosts waits for it at each start "
-        f"(on one host the profiles avoid that): {found.remedy}"
-        for name, found in hostnames.unresolved().items()
+        f"the name {name}: {waiting.reason}; MPI over several hosts waits for it at each start "
+        f"(on one host the profiles avoid that): {waiting.remedy}"
+        for name, waiting in hostnames.unresolved().items()
     ]
 
 
@@ -338,9 +339,9 @@ def settings_touched(plan: Plan) -> list[str]:
 def _device_lines(node: Path, erased: bool) -> list[str]:
     if not erased:
         return [f"{node}: read only"]
-    found = devices.signatures_listed(devices.signatures_carried(node), node)
-    lost = f", {found} with it" if found else "; it contains no file system and no table"
-    if not found and devices.has_data(node):
+    listed = devices.signatures_listed(devices.signatures_carried(node), node)
+    lost = f", {listed} with it" if listed else "; it contains no file system and no table"
+    if not listed and devices.has_data(node):
         lost = ", data of an unknown kind with it"
     lines = [f"{node}: OVERWRITTEN: all its data are destroyed{lost}"]
     return lines + [f"{node}: also opened by {reader}" for reader in devices.readers(node)]

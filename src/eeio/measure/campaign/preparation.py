@@ -63,18 +63,18 @@ def drop_caches(
     """Empties the page cache of the test files, or of the raw device, and with the command
     `drop_by` those of servers."""
     node = None if raw_device is None else raw_device.node
-    found, reason = caches.drop(volume.test_files, node)
+    state, reason = caches.drop(volume.test_files, node)
     below_reason = None
     through = remarks_of_caches(below).get(MEMORY_CACHE)
     if through is not None and not caches.drops_all():
         below_reason = f"reads may have been served {through} (run as root)"
     if drop_by is not None:
         run_command(["sh", "-c", drop_by], _DROP_S)
-        found += f"; and by `{drop_by}`"
+        state += f"; and by `{drop_by}`"
     if node is not None and planned.experiment.operation == "read":
         zone = zone_bytes(raw_device)
         reason = why_reads_are_zeros(node, planned.file_bytes, zone) or reason
-    return Dropped(found, reason, below_reason)
+    return Dropped(state, reason, below_reason)
 
 
 def all_caches_below(
@@ -100,8 +100,8 @@ def _caches_of_directory(experiment: Experiment, volume: Volume) -> list[CacheBe
         return [CacheBelow(f"the caches of {program}", True)]
     if experiment.cache.buffer != "off":
         return []
-    why = why_file_not_direct(directory, mount)
-    return [] if why is None else [CacheBelow(f"the page cache: {why}", False)]
+    reason = why_file_not_direct(directory, mount)
+    return [] if reason is None else [CacheBelow(f"the page cache: {reason}", False)]
 
 
 def remarks_of_caches(found: Sequence[CacheBelow]) -> dict[str, str]:

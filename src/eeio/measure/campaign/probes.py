@@ -325,7 +325,7 @@ class OtherIo(Probe):
     def add_to_result(self, result: ToolResult, run: Run) -> ToolResult:
         if self._before is None or self._after is None:
             return result
-        found = other_io.other_io(
+        others = other_io.other_io(
             self._planned.experiment,
             result.phases,
             self._before,
@@ -334,10 +334,10 @@ class OtherIo(Probe):
             self._target,
             self._resolution_bytes,
         )
-        if found is None or not found.is_much:
-            self._noted = found
+        if others is None or not others.is_much:
+            self._noted = others
             return result
-        phases = (replace(p, invalid=(*p.invalid, found.text)) for p in result.phases)
+        phases = (replace(p, invalid=(*p.invalid, others.text)) for p in result.phases)
         return replace(result, phases=tuple(phases))
 
     def add_to(self, run: Run) -> Run:
@@ -386,8 +386,8 @@ def _stored_share(planned: PlannedExperiment) -> float:
 def _contradicted(phase: PhaseResult, reasons: Mapping[str, str]) -> PhaseResult:
     """The phase, with the reason why the drive's counters contradict it."""
     operations = ("read", "write") if phase.operation == "mixed" else (phase.operation,)
-    found = tuple(reasons[o] for o in operations if o in reasons)
-    return replace(phase, invalid=(*phase.invalid, *found))
+    contradictions = tuple(reasons[o] for o in operations if o in reasons)
+    return replace(phase, invalid=(*phase.invalid, *contradictions))
 
 
 class Sampling(Probe):
@@ -493,13 +493,13 @@ class ProcessorSampler(Sampling):
         return sum(times[place] for place in _BUSY), sum(times)
 
     def _mean_frequency_hz(self) -> float | None:
-        found = []
+        frequencies = []
         for path in self._clocks:
             try:
-                found.append(int(path.read_text(encoding="ascii")) * 1e3)
+                frequencies.append(int(path.read_text(encoding="ascii")) * 1e3)
             except (OSError, ValueError):
                 continue  # a processor that went offline
-        return sum(found) / len(found) if found else None
+        return sum(frequencies) / len(frequencies) if frequencies else None
 
 
 MOST_REQUESTS = 65536
@@ -526,13 +526,13 @@ class DriveRequests:
         if self.reason is not None:
             return replace(phase, spatiality_seen_reason=self.reason)
         if phase.start_s is None or phase.end_s is None:
-            why = f"its time is unknown: {phase.window_source}"
-            return replace(phase, spatiality_seen_reason=why)
+            reason = f"its time is unknown: {phase.window_source}"
+            return replace(phase, spatiality_seen_reason=reason)
         end_s = phase.until_durable.end_s if phase.until_durable else phase.end_s
         first_s, last_s = began_s + phase.start_s - _SLACK_S, began_s + end_s + _SLACK_S
         if self.until_s is not None and self.until_s <= first_s:
-            why = f"the {len(self.requests)} recorded requests are all before it"
-            return replace(phase, spatiality_seen_reason=why)
+            reason = f"the {len(self.requests)} recorded requests are all before it"
+            return replace(phase, spatiality_seen_reason=reason)
         found = [
             issued.request
             for issued in self.requests
@@ -541,11 +541,11 @@ class DriveRequests:
         ]
         order = describe(found, phase.request_size_bytes, processes)
         if order is None:
-            why = (
+            reason = (
                 f"{len(found)} requests reached the drive, fewer than {LEAST_REQUESTS} complete "
                 "ones"
             )
-            return replace(phase, spatiality_seen_reason=why)
+            return replace(phase, spatiality_seen_reason=reason)
         return replace(phase, spatiality_seen=order, spatiality_seen_by="drive")
 
 

@@ -47,12 +47,12 @@ def cost_of_run(run: Run) -> str:
 def _of_phase(experiment: Experiment, phase: Phase) -> str | None:
     observation = observed(experiment, phase)
     bandwidth = observation.window.bandwidth_bytes_per_s
-    found = []
+    figures = []
     if bandwidth is not None:
-        found.append(f"{phase.operation} {bandwidth / MB:.1f} MB/s")
+        figures.append(f"{phase.operation} {bandwidth / MB:.1f} MB/s")
     if (cost := _cost(observation)) is not None:
-        found.append(cost)
-    return ", ".join(found)
+        figures.append(cost)
+    return ", ".join(figures)
 
 
 def _cost(observation: Observation) -> str | None:

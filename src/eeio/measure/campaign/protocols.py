@@ -93,6 +93,6 @@ def _adaptive(protocol: Protocol, options: Options) -> Protocol:
             f"{repetitions} repetitions at least: a spread by luck of so few would end an adaptive "
             f"campaign; give {_FEWEST_ADAPTIVE} or more"
         )
-    if (why := rule.impossible()) is not None:
-        raise RejectedError(why)
+    if (reason := rule.impossible()) is not None:
+        raise RejectedError(reason)
     return replace(protocol, adaptive=rule)

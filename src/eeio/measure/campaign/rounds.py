@@ -39,7 +39,7 @@ def without_known_mean(plan: Plan, runs: Iterable[Run]) -> Sequence[PlannedExper
     by_id: dict[str, list[Run]] = {}
     for run in runs:
         by_id.setdefault(run.experiment.id, []).append(run)
-    found = []
+    experiments = []
     for planned in plan.experiments:
         done = by_id.get(planned.experiment.id, [])
         values = [studies.figure_of_merit(found_studies, run) for run in done]
@@ -47,8 +47,8 @@ def without_known_mean(plan: Plan, runs: Iterable[Run]) -> Sequence[PlannedExper
         if known.n == 0 or len(done) >= study.most_repetitions:
             continue
         if known.n < plan.protocol.repetitions or not known.is_within(study.half_width):
-            found.append(planned)
-    return found
+            experiments.append(planned)
+    return experiments
 
 
 FEWEST = 4
@@ -112,13 +112,13 @@ def who_goes_on(
     """The ids of the next round, its anchors, and what has stopped; from those of the rounds
     before. Stopped experiments stay stopped: an anchor that continues is not evaluated again."""
     stopped = dict(stopped)
-    for one in candidates:
-        if one.id not in stopped:
-            why = _why_stopped(one, precision)
-            if why is not None:
-                stopped[one.id] = why
+    for candidate in candidates:
+        if candidate.id not in stopped:
+            reason = _why_stopped(candidate, precision)
+            if reason is not None:
+                stopped[candidate.id] = reason
     anchors = anchors or _anchors(candidates)
-    ids = {one.id for one in candidates} - set(stopped)
+    ids = {candidate.id for candidate in candidates} - set(stopped)
     return frozenset(ids | set(anchors) if ids else ids), anchors, stopped
 
 
@@ -154,13 +154,15 @@ def _anchors(candidates: Sequence[Candidate]) -> tuple[str, ...]:
     """The experiments with the highest and the lowest power, or bandwidth where there is none: they
     run in all rounds, to show drift. Chosen from those that may run most often, which are the short
     ones: they show drift as well as complete runs."""
-    most = max((one.most for one in candidates), default=0)
-    candidates = [one for one in candidates if one.most == most]
+    most = max((candidate.most for candidate in candidates), default=0)
+    candidates = [candidate for candidate in candidates if candidate.most == most]
     for metric in (*POWER.values(), BANDWIDTH):
         levels = {
-            one.id: statistics.fmean(cell.median(metric) for cell in one.cells if cell.n(metric))
-            for one in candidates
-            if any(cell.n(metric) for cell in one.cells)
+            candidate.id: statistics.fmean(
+                cell.median(metric) for cell in candidate.cells if cell.n(metric)
+            )
+            for candidate in candidates
+            if any(cell.n(metric) for cell in candidate.cells)
         }
         if levels:
             both = (max(levels, key=levels.__getitem__), min(levels, key=levels.__getitem__))

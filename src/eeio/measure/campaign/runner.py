@@ -210,8 +210,8 @@ class _Campaign:
                 budget = WriteBudget(self._plan, self._stored() if has_budget else (), segment)
                 while left:
                     for group in shared_process.groups(left):
-                        if (why := budget.why_not(group[0].experiment)) is not None:
-                            self._end(why, progress)
+                        if (reason := budget.why_not(group[0].experiment)) is not None:
+                            self._end(reason, progress)
                             break
                         self._check_programs(group[0])
                         runs = list(map(_storable, self._group(group, power)))
@@ -234,9 +234,9 @@ class _Campaign:
         device = self._drive()
         if device is None or (before and not again):
             return
-        found = wear(device.disk_sysfs)
-        if found is not None:
-            self._plan = replace(self._plan, wear=(*before, found))
+        worn = wear(device.disk_sysfs)
+        if worn is not None:
+            self._plan = replace(self._plan, wear=(*before, worn))
             self._store.write_design(self._plan)
 
     def _drive(self) -> BlockDevice | None:
@@ -249,8 +249,8 @@ class _Campaign:
 
     def _stored(self) -> list[Run]:
         """All runs so far."""
-        found = load(self._store.folder)
-        return sorted((*found.set_aside, *found.runs), key=lambda run: run.order_index)
+        campaign = load(self._store.folder)
+        return sorted((*campaign.set_aside, *campaign.runs), key=lambda run: run.order_index)
 
     def _end(self, why: str, progress: Progress) -> None:
         """No further run, though the protocol would add more: the stored runs are the campaign.
@@ -285,7 +285,7 @@ class _Campaign:
         machine = self._store.machine()
         assert machine is not None  # it was described before
         began_s = time.monotonic()
-        found = find(
+        changed = find(
             Pilots(
                 plan,
                 self._store.folder.name,
@@ -297,14 +297,14 @@ class _Campaign:
             )
         )
         shutil.rmtree(self._store.folder / "raw" / _PILOT, ignore_errors=True)
-        if found is plan:
+        if changed is plan:
             return left
-        found = replace(found, pilots_s=(plan.pilots_s or 0.0) + time.monotonic() - began_s)
-        self._plan = found
-        self._measurement = self._measuring(found)
-        self._store.write_design(found)
-        progress.add(len(found.runs) - len(plan.runs))
-        return list(found.runs)
+        changed = replace(changed, pilots_s=(plan.pilots_s or 0.0) + time.monotonic() - began_s)
+        self._plan = changed
+        self._measurement = self._measuring(changed)
+        self._store.write_design(changed)
+        progress.add(len(changed.runs) - len(plan.runs))
+        return list(changed.runs)
 
     def _another_round(self, progress: Progress) -> list[PlannedRun]:
         """One more repetition of every experiment with an imprecise mean."""
@@ -331,62 +331,62 @@ class _Campaign:
     def _adaptive_round(self, rule: AdaptiveProtocol, progress: Progress) -> list[PlannedRun]:
         """The repetitions that the stored runs require; stopped experiments, with reasons, are
         stored before the round begins."""
-        found = rounds.next_round(load(self._store.folder), rule)
+        decided = rounds.next_round(load(self._store.folder), rule)
         before = len(self._plan.runs)
         for planned in self._plan.experiments:
             id = planned.experiment.id
-            if id in found.stopped and id not in self._plan.stopped:
-                progress.say(f"{planned.description}: {found.stopped[id]}")
-        self._plan = replace(self._plan, anchors=found.anchors, stopped=found.stopped)
-        if found.experiments:
-            self._plan = replace(self._plan, runs=another_round(self._plan, found.experiments))
+            if id in decided.stopped and id not in self._plan.stopped:
+                progress.say(f"{planned.description}: {decided.stopped[id]}")
+        self._plan = replace(self._plan, anchors=decided.anchors, stopped=decided.stopped)
+        if decided.experiments:
+            self._plan = replace(self._plan, runs=another_round(self._plan, decided.experiments))
         self._store.write_design(self._plan)
         progress.add(len(self._plan.runs) - before)
         return list(self._plan.runs[before:])
 
     def _steady_round(self, rule: SteadyProtocol, progress: Progress) -> list[PlannedRun]:
         """All experiments again, until the drive is in its steady state."""
-        found = state(self._plan, rule, self._stored())
-        if not goes_on(found, rule):
-            result = "the drive is in its steady state" if found.is_steady else "no steady state"
-            progress.say(f"{result} after {found.rounds} rounds")
+        reached = state(self._plan, rule, self._stored())
+        if not goes_on(reached, rule):
+            result = "the drive is in its steady state" if reached.is_steady else "no steady state"
+            progress.say(f"{result} after {reached.rounds} rounds")
             return []
         before = len(self._plan.runs)
         self._plan = replace(self._plan, runs=another_round(self._plan, self._plan.experiments))
         self._store.write_design(self._plan)
         progress.add(len(self._plan.runs) - before)
         progress.say(
-            f"no steady state yet: {len(found.restless)} of {len(found.tracked)} experiments "
-            f"still change, round {found.rounds + 1} of at most {rule.most_rounds}"
+            f"no steady state yet: {len(reached.restless)} of {len(reached.tracked)} experiments "
+            f"still change, round {reached.rounds + 1} of at most {rule.most_rounds}"
         )
         return list(self._plan.runs[before:])
 
     def _install(self, progress: Progress) -> None:
         for profile in self._plan.profiles.values():
             try:
-                found = installation.find(profile)
-                if found is None:
+                installed = installation.find(profile)
+                if installed is None:
                     progress.say(f"installing {profile.identifier}")
-                    found = installation.install(profile)
+                    installed = installation.install(profile)
             except EeioError as error:
                 progress.say(f"eeio: {error}")
                 self._broken[profile.identifier] = str(error)
                 continue
             # Another drive may have the name since.
-            (found.home / safety.DEVICE_STATE).unlink(missing_ok=True)
-            program = Program(found)
+            (installed.home / safety.DEVICE_STATE).unlink(missing_ok=True)
+            program = Program(installed)
             self._stack.callback(program.close)
             self._programs[profile.identifier] = program
-            self._installed[profile.identifier] = found
+            self._installed[profile.identifier] = installed
 
     def _check_programs(self, planned: PlannedRun) -> None:
         """Before and after each run. Runs of another program would be no repetitions."""
         program = self._programs.get(planned.experiment.profile)
-        why = program.why_changed() if program is not None else None
-        if why is not None:
+        reason = program.why_changed() if program is not None else None
+        if reason is not None:
             name = self._store.folder.name
             raise EeioError(
-                f"{planned.experiment.profile}: {why} while the campaign ran, which stops. "
+                f"{planned.experiment.profile}: {reason} while the campaign ran, which stops. "
                 f"This run is not stored. Restore the program, then `eeio resume {name}`"
             )
 
@@ -441,8 +441,8 @@ class _Campaign:
             )
 
     def _tools(self) -> list[Tool]:
-        found = [installed.tool for installed in self._installed.values()]
-        return [tool for tool in found if tool is not None]
+        tools = [installed.tool for installed in self._installed.values()]
+        return [tool for tool in tools if tool is not None]
 
     def _hashes(self) -> dict[str, str]:
         return {name: installed.sha256 for name, installed in self._installed.items()}
@@ -490,8 +490,8 @@ class _Campaign:
         baseline = idleness.wait(idle_s, drives, progress.say)
         start_s, end_s = baseline.start_s, baseline.end_s
         readings = recorded(baseline.readings(power.energy(start_s, end_s)))
-        if (why := self._shared(start_s, end_s)) is not None:
-            self._store.write_idle(missing(readings, why), None)
+        if (reason := self._shared(start_s, end_s)) is not None:
+            self._store.write_idle(missing(readings, reason), None)
             return
         if baseline.why_not_idle is not None:
             progress.say(f"no idle baseline: {baseline.why_not_idle}")
@@ -546,8 +546,8 @@ class _Campaign:
             return replace(begun, validity=(self._broken[experiment.profile],))
         try:
             run = (measurement or self._measurement).measure(planned, begun, raw, power)
-            why = self._shared(begun.started_monotonic_s, time.monotonic())
-            return run if why is None else without_energy(run, why)
+            reason = self._shared(begun.started_monotonic_s, time.monotonic())
+            return run if reason is None else without_energy(run, reason)
         # A LimitError means a value out of a record's range: an error of this run, not of the
         # campaign.
         except (EeioError, PowerError, LimitError) as error:
@@ -599,7 +599,7 @@ def _next_segment(folder: Path) -> int:
     """One more than the highest number: files between may be missing."""
     name = re.compile(r"power-([0-9]{4,9})\.(csv\.gz|json)")
     numbers = (name.fullmatch(path.name) for path in folder.iterdir())
-    return max((int(found[1]) for found in numbers if found), default=0) + 1
+    return max((int(match[1]) for match in numbers if match), default=0) + 1
 
 
 def _storable(run: Run) -> Run:

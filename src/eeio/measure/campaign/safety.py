@@ -160,14 +160,14 @@ def _filesystem(options: Options) -> tuple[str | None, str | None]:
 
 def disks(options: Options) -> dict[str, str]:
     """Option -> identity of the disk behind it."""
-    found = {}
+    names = {}
     if options.device is not None:
         device = block_device(Path(options.device))
-        found["device"] = device.identity if device else "none"
+        names["device"] = device.identity if device else "none"
     if options.directory is not None:
         device, reason = backing_device(Path(options.directory))
-        found["directory"] = device.identity if device else str(reason)
-    return found
+        names["directory"] = device.identity if device else str(reason)
+    return names
 
 
 def check_disks(options: Options, disks_before: Mapping[str, str], folder: Path) -> None:

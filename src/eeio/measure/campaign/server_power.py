@@ -236,11 +236,11 @@ class NodePower(Probe):
             try:
                 if self.several:
                     nodes = cluster.load_nodes(self._folder)
-                    found = cluster.parts(nodes, start_s, end_s, begun, ended)
+                    parts = cluster.parts(nodes, start_s, end_s, begun, ended)
                 else:
                     name = socket.gethostname()
-                    found = cluster.Parts((cluster.NodeRecording(name, end_s - start_s, here),))
-                return recorded(cluster.total(found + self._servers.parts(start_s, end_s)))
+                    parts = cluster.Parts((cluster.NodeRecording(name, end_s - start_s, here),))
+                return recorded(cluster.total(parts + self._servers.parts(start_s, end_s)))
             except RejectedError as error:
                 return tuple(_none(reading, str(error)) for reading in recorded(here))
 

@@ -58,8 +58,8 @@ def separated(run: Run, group: Sequence[PlannedRun], raw: Path) -> list[Run]:
     (phase,) = run.phases
     executions = _executions(raw)
     if len(executions) != len(group):
-        why = f"{len(executions)} of {len(group)} executions were recorded"
-        return [replace(_of(run, planned), phases=(), validity=(why,)) for planned in group]
+        reason = f"{len(executions)} of {len(group)} executions were recorded"
+        return [replace(_of(run, planned), phases=(), validity=(reason,)) for planned in group]
     # Samples of the processors, and times of all processes, are not of one execution.
     common = replace(run, processor=None, stolen_s=None, throttle_events=None)
     separate = []

@@ -129,11 +129,11 @@ def _read(path: Path) -> tuple[str, str] | None:
         try:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 return None
-            found = _CONTENT.fullmatch(os.read(descriptor, 100))
+            match = _CONTENT.fullmatch(os.read(descriptor, 100))
         finally:
             os.close(descriptor)
-        if found is not None:
-            return found[1].decode(), found[2].decode()
+        if match is not None:
+            return match[1].decode(), match[2].decode()
     return None
 
 

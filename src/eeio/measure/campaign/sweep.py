@@ -199,8 +199,8 @@ def _known(
     profile_of: Callable[[SuiteEntry], Profile],
     factors_of: Callable[[SuiteEntry], Mapping[str, str]],
 ) -> list[str]:
-    found = {f"{profile_of(entry).tool}:{name}" for entry in entries for name in factors_of(entry)}
-    return sorted(found)
+    names = {f"{profile_of(entry).tool}:{name}" for entry in entries for name in factors_of(entry)}
+    return sorted(names)
 
 
 def _with(
@@ -231,11 +231,11 @@ def _count(tool: str, word: str) -> int:
 def rejected(swept: Swept, why_not: Callable[[SuiteEntry], str | None]) -> dict[SuiteEntry, str]:
     """The combinations that `why_not` refuses, with its reasons: a record cannot be longer than its
     file. RejectedError for a value that is in no combination which can be run."""
-    found: dict[SuiteEntry, str] = {}
+    reasons: dict[SuiteEntry, str] = {}
     left: dict[tuple[str, str, str], str | None] = {}
     for entry, values in swept.values.items():
         if (reason := why_not(entry)) is not None:
-            found[entry] = reason
+            reasons[entry] = reason
         for name, value in values.items():
             key = (entry.profile, name, value)
             # None once it is in a combination that can be run.
@@ -243,4 +243,4 @@ def rejected(swept: Swept, why_not: Callable[[SuiteEntry], str | None]) -> dict[
     for reason in left.values():
         if reason is not None:
             raise RejectedError(f"--sweep: {reason}")
-    return found
+    return reasons

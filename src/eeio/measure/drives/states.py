@@ -93,18 +93,18 @@ def of_ata(drive: Measured) -> list[StateReading]:
     """Active, idle, standby, and the spin-up at the next read."""
     drive.wake()
     drive.settle()
-    found = [drive.reading("active")]
+    readings = [drive.reading("active")]
     drive.settle()
-    found.append(_ata_idle(drive))
+    readings.append(_ata_idle(drive))
     try:
         power_saving.put_into_standby(drive.node)
     except EeioError as error:
-        return [*found, *(StateReading(s, 0.0, (), str(error)) for s in ("standby", "spin-up"))]
+        return [*readings, *(StateReading(s, 0.0, (), str(error)) for s in ("standby", "spin-up"))]
     drive.settle()
     standby = _ata_proved(drive, drive.idle("standby"), power_saving.STANDBY)
     # Answers from the drive's cache do not spin it up.
     spin_up = _ata_proved(drive, drive.waking("spin-up"), power_saving.IDLE)
-    return [*found, standby, replace(spin_up, invalid=standby.invalid or spin_up.invalid)]
+    return [*readings, standby, replace(spin_up, invalid=standby.invalid or spin_up.invalid)]
 
 
 def _ata_idle(drive: Measured) -> StateReading:
@@ -135,7 +135,7 @@ def of_nvme(
 ) -> list[StateReading]:
     """All states, the one with the most power first; a state that the drive refuses is told so.
     Autonomous transitions are off meanwhile. Its state and they are put back."""
-    node, found = controller.node, []
+    node, readings = controller.node, []
 
     def proved(reading: StateReading, number: int) -> StateReading:
         """The state must still be the same at the end."""
@@ -157,13 +157,13 @@ def of_nvme(
             try:
                 controller.set_state(number)
             except EeioError as error:
-                found.append(StateReading(name, 0.0, (), str(error)))
+                readings.append(StateReading(name, 0.0, (), str(error)))
                 continue
             drive.settle()
             if state.is_operational:
-                found.append(proved(drive.reading(f"{name} reading"), number))
+                readings.append(proved(drive.reading(f"{name} reading"), number))
                 drive.settle()
-                found.append(proved(drive.idle(f"{name} idle"), number))
+                readings.append(proved(drive.idle(f"{name} idle"), number))
                 continue
             idle = proved(drive.idle(f"{name} idle"), number)
             waking = drive.waking(f"{name} waking")
@@ -171,27 +171,27 @@ def of_nvme(
                 waking = waking.because(idle.invalid)
             elif controller.state() == number:
                 waking = waking.because("the read did not wake it: a cache answered")
-            found += [idle, waking]
-    return found
+            readings += [idle, waking]
+    return readings
 
 
 def of_setting(setting: Setting, drive: Measured, journal: UndoJournal) -> list[StateReading]:
     """At each value; those that the kernel or the drive refuses are told so. The first read after
     idling is what the setting may make late: its duration is the latency."""
-    found = []
+    readings = []
     for value in setting.choices:
         name = f"{setting.key}={value}"
         try:
             with setting.set_to(value, journal):
                 drive.settle()
-                found += [
+                readings += [
                     drive.reading(f"{name} reading"),
                     drive.idle(f"{name} idle"),
                     drive.waking(f"{name} first read"),
                 ]
         except EeioError as error:
-            found.append(StateReading(name, 0.0, (), str(error)))
-    return found
+            readings.append(StateReading(name, 0.0, (), str(error)))
+    return readings
 
 
 def document(node: Path, found: list[StateReading]) -> Document:

@@ -82,20 +82,20 @@ class Counters:
     @property
     def total(self) -> DelayedCalls:
         """Of all file systems together: sums, and maxima of maxima."""
-        found = self.devices
+        summed = self.devices
         return DelayedCalls(
             device=None,
-            calls=sum(d.calls for d in found),
-            windows=sum(d.windows for d in found),
-            resets=sum(d.resets for d in found),
-            joins_at_maximum=sum(d.joins_at_maximum for d in found),
-            finished=sum(d.finished for d in found),
-            held_ns=sum(d.held_ns for d in found),
-            held_max_ns=max((d.held_max_ns for d in found), default=0),
-            flush_ns=sum(d.flush_ns for d in found),
-            flush_errors=sum(d.flush_errors for d in found),
-            sync_ns=sum(d.sync_ns for d in found),
-            sync_max_ns=max((d.sync_max_ns for d in found), default=0),
+            calls=sum(d.calls for d in summed),
+            windows=sum(d.windows for d in summed),
+            resets=sum(d.resets for d in summed),
+            joins_at_maximum=sum(d.joins_at_maximum for d in summed),
+            finished=sum(d.finished for d in summed),
+            held_ns=sum(d.held_ns for d in summed),
+            held_max_ns=max((d.held_max_ns for d in summed), default=0),
+            flush_ns=sum(d.flush_ns for d in summed),
+            flush_errors=sum(d.flush_errors for d in summed),
+            sync_ns=sum(d.sync_ns for d in summed),
+            sync_max_ns=max((d.sync_max_ns for d in summed), default=0),
         )
 
 

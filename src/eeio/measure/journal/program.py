@@ -126,10 +126,10 @@ def _figures() -> list[studies.JournalFigures]:
 
 def _metrics(trace: jbd2.JournalTrace, includes_sync: bool) -> dict[str, float]:
     """Analysis of a trace by the studies of the journal."""
-    found: dict[str, float] = {}
+    metrics: dict[str, float] = {}
     for figures in _figures():
-        found |= figures.of_trace(trace, includes_sync)
-    return found
+        metrics |= figures.of_trace(trace, includes_sync)
+    return metrics
 
 
 def _file(task: FileTask, commits: Commits) -> dict[str, Any]:

@@ -124,12 +124,12 @@ def _definition(workload: Workload) -> dict[str, object]:
 def _results(workload: Workload) -> list[tuple[str, str]]:
     """The lines that figures.py prints for PTS: what, in which unit; the first is the profile's."""
     unit = None if workload.figure is None else workload.figure[1]
-    found = []
+    results = []
     if unit is not None and unit not in _figures.BANDWIDTHS:
-        found.append(("run figure", unit))
+        results.append(("run figure", unit))
     if unit in _figures.BANDWIDTHS or workload.moved is not None:
-        found.append((f"{workload.operation} bandwidth", "MB/s"))
-    return found or [("run time", "s")]
+        results.append((f"{workload.operation} bandwidth", "MB/s"))
+    return results or [("run time", "s")]
 
 
 def _parser(what: str, unit: str) -> str:

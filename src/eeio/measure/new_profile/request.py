@@ -63,8 +63,8 @@ _TAKEN = frozenset(
 
 def _check_factor(name: str, values: Sequence[str]) -> None:
     if not _FACTOR.fullmatch(name) or name in _TAKEN:
-        why = "eeio has one of that name" if name in _TAKEN else "small letters, digits, _"
-        raise RejectedError(f"--factor {q.shortened(name)}: {why}; give it another name")
+        reason = "eeio has one of that name" if name in _TAKEN else "small letters, digits, _"
+        raise RejectedError(f"--factor {q.shortened(name)}: {reason}; give it another name")
     if not values or len(values) > MOST_VALUES or len(set(values)) < len(values):
         raise RejectedError(
             f"--factor {name}: 1 to {MOST_VALUES} values, each once, such as {name}=1,2,4"
@@ -210,13 +210,13 @@ def factor(text: str) -> tuple[str, tuple[str, ...]]:
 
 def pieces(text: str, factors: Sequence[str]) -> str:
     """A word of a script in the shell's quotes, the factors in it as their checked variables."""
-    found = []
+    texts = []
     for place, part in enumerate(_PLACE.split(text)):
         if place % 2:
-            found.append(f'"$factor_{part}"' if part in factors else shlex.quote(f"{{{part}}}"))
+            texts.append(f'"$factor_{part}"' if part in factors else shlex.quote(f"{{{part}}}"))
         elif part:
-            found.append(shlex.quote(part))
-    return "".join(found) or "''"
+            texts.append(shlex.quote(part))
+    return "".join(texts) or "''"
 
 
 def _check_pattern(option: str, pattern: str) -> None:

@@ -90,17 +90,17 @@ class Program:
         """Which file is gone or is another one than when it was installed."""
         for name, sha256 in self.installation.files.items():
             path = self._path(name)
-            found = _signature(path)
-            if found is None:
+            signature = _signature(path)
+            if signature is None:
                 return f"{path} has vanished"
-            if found != self._observed[name]:
+            if signature != self._observed[name]:
                 try:
                     now = _sha256(path)
                 except OSError as error:
                     return f"{path}: {error.strerror}"
                 if now != sha256:
                     return f"{path} has changed"
-                self._observed[name] = found
+                self._observed[name] = signature
         return None
 
     def _path(self, name: str) -> Path:
@@ -112,8 +112,8 @@ def find(profile: Profile) -> Installation | None:
     tool that install.sh would find today. None if there is none."""
     wanted = _of_profile(profile)
     for home in sorted(_folders(profile, wanted), key=_number, reverse=True):
-        if why_untrusted(home) is None and (found := _read(profile, home)) is not None:
-            return found
+        if why_untrusted(home) is None and (installed := _read(profile, home)) is not None:
+            return installed
     return None
 
 
@@ -121,11 +121,11 @@ def install(profile: Profile) -> Installation:
     """That installation, made if there is none; EeioError with the last words of install.sh if it
     fails. A second process that installs the same profile waits for the first."""
     root = install_root()
-    if (found := find(profile)) is not None:
-        return found
+    if (installed := find(profile)) is not None:
+        return installed
     make_folder(root)
-    if (why := why_untrusted(root)) is not None:
-        raise EeioError(f"{root}: programs there are not run as root: {why}. Change its owner")
+    if (reason := why_untrusted(root)) is not None:
+        raise EeioError(f"{root}: programs there are not run as root: {reason}. Change its owner")
     check_definition(profile.folder)
     with _locked(root / f".{profile.identifier}.lock"):
         return find(profile) or _install(profile, root)
@@ -177,9 +177,9 @@ def _recorded(profile: Profile, home: Path) -> Installation:
     }
     tool = _tool_conf(home) or {}
     if (path := tool.get("path")) and Path(path).is_file():
-        if (why := why_untrusted(Path(path))) is not None:
+        if (reason := why_untrusted(Path(path))) is not None:
             raise EeioError(
-                f"{path} is not run as root: {why}. Repair: install {path} /usr/local/bin/"
+                f"{path} is not run as root: {reason}. Repair: install {path} /usr/local/bin/"
             )
         files[path] = _sha256(Path(path))
     (home / _IN_USE).touch()
@@ -274,10 +274,10 @@ def _sha256(path: Path) -> str:
 def _signature(path: Path) -> tuple[int, ...] | None:
     """Differs if the file was written or replaced."""
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+    return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
 @contextlib.contextmanager

@@ -136,11 +136,11 @@ def find(identifier: str) -> Profile:
 def available() -> dict[str, Path]:
     """Name -> folder of every profile on the search path, by name; the first folder that has one
     wins. Not read yet: a damaged one must not hide the others."""
-    found: dict[str, Path] = {}
+    folders: dict[str, Path] = {}
     for folder in search_path("test-profiles"):
         for definition in sorted(folder.glob("*/test-definition.xml")):
-            found.setdefault(definition.parent.name, definition.parent)
-    return dict(sorted(found.items()))
+            folders.setdefault(definition.parent.name, definition.parent)
+    return dict(sorted(folders.items()))
 
 
 def load(folder: Path) -> Profile:

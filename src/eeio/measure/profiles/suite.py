@@ -83,14 +83,14 @@ class Optional:
             + [str(folder) for pattern in _SERVERS for folder in Path("/usr").glob(pattern)]
         )
         commands = [named] if named and not is_folder else self.command.split()
-        found = [shutil.which(command, path=path) for command in commands]
-        program = found[0]
-        if program is None or not all(found) or not self.help:
-            return all(found)
-        if (why := why_untrusted(Path(program))) is not None:
+        paths = [shutil.which(command, path=path) for command in commands]
+        program = paths[0]
+        if program is None or not all(paths) or not self.help:
+            return all(paths)
+        if (reason := why_untrusted(Path(program))) is not None:
             remedy = f"set {self.variable} to" if named else "put first in PATH"
             raise RejectedError(
-                f"{program} is not run as root: {why}. Repair: {remedy} a program of root"
+                f"{program} is not run as root: {reason}. Repair: {remedy} a program of root"
             )
         try:
             output = subprocess.run(
@@ -169,11 +169,11 @@ def find(name: str) -> Suite:
 def available() -> dict[str, Path]:
     """Name -> folder of every suite on the search path, by name; the first folder that has one
     wins. Not read yet: a damaged one must not hide the others."""
-    found: dict[str, Path] = {}
+    folders: dict[str, Path] = {}
     for folder in search_path("suites"):
         for definition in sorted(folder.glob(f"*/{DEFINITION}")):
-            found.setdefault(definition.parent.name, definition.parent)
-    return dict(sorted(found.items()))
+            folders.setdefault(definition.parent.name, definition.parent)
+    return dict(sorted(folders.items()))
 
 
 def load(folder: Path) -> Suite:

@@ -41,18 +41,18 @@ def answers(campaign: Campaign) -> Answers | None:
     if design.protocol.adaptive is None:
         return None
     rule = rule_of(design.protocol.adaptive, design.extensions)
-    found = questions(compared_cells(campaign), rule)
-    return Answers(campaign.name, rule, tuple(found), design.extensions)
+    asked = questions(compared_cells(campaign), rule)
+    return Answers(campaign.name, rule, tuple(asked), design.extensions)
 
 
 def answers_table(found: Sequence[Answers]) -> Table | None:
     """A row per campaign and figure; None if there are no questions."""
     rows = []
-    for one in found:
-        for metric, counts in counted(one.questions).items():
+    for question in found:
+        for metric, counts in counted(question.questions).items():
             rows.append(
                 (
-                    one.campaign,
+                    question.campaign,
                     header_and_unit(metric)[0],
                     str(sum(counts.values())),
                     str(counts.get("higher", 0) + counts.get("lower", 0)),
@@ -62,7 +62,7 @@ def answers_table(found: Sequence[Answers]) -> Table | None:
             )
     if not rows:
         return None
-    limits = {f"{percent(one.rule.indifference)} %" for one in found}
+    limits = {f"{percent(question.rule.indifference)} %" for question in found}
     return Table(
         title="Decided comparisons between experiments",
         header=(
@@ -75,7 +75,7 @@ def answers_table(found: Sequence[Answers]) -> Table | None:
         ),
         rows=tuple(rows),
         numeric=frozenset((2, 3, 4, 5)),
-        note="\n".join(line for one in found for line in _notes(one)),
+        note="\n".join(line for question in found for line in _notes(question)),
     )
 
 

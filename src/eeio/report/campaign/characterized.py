@@ -82,7 +82,7 @@ class Report:
 def idle_above_busy(campaign: Campaign, rows: Sequence[Row]) -> list[str]:
     """Where the machine drew more before the campaign than in some of its experiments, by more than
     the uncertainty of the baseline."""
-    found = []
+    texts = []
     for idle in campaign.idle:
         if not idle.valid or not idle.power_w or idle.kind == "modelled":
             continue
@@ -98,12 +98,12 @@ def idle_above_busy(campaign: Campaign, rows: Sequence[Row]) -> list[str]:
                         powers_w.append(figures["power_w"].median)
         below = [power_w for power_w in powers_w if power_w < least_w]
         if below:
-            found.append(
+            texts.append(
                 f"{idle.domain} ({idle.meter}): {number(idle.power_w)} W idle is above the power "
                 f"of {len(below)} of {len(powers_w)} experiments ({number(min(below))} W or more): "
                 "the machine was not idle before the runs. Do not use figures above idle"
             )
-    return found
+    return texts
 
 
 def build(
@@ -189,8 +189,8 @@ def to_json(report: Report) -> dict[str, Any]:
                 "machine": campaign.machine.to_json(),
                 "idle": {
                     "readings": [
-                        {**asdict(one), "power_median_w": campaign.idle_median_w(one)}
-                        for one in campaign.idle
+                        {**asdict(reading), "power_median_w": campaign.idle_median_w(reading)}
+                        for reading in campaign.idle
                     ],
                     "reason": campaign.idle_reason,
                 },
@@ -204,9 +204,9 @@ def to_json(report: Report) -> dict[str, Any]:
         "adaptive": _adaptive(report),
         "pareto": pareto.to_json(report.pareto),
     }
-    found = [figure for chapter in report.chapters for figure in paper_figures.to_json(chapter)]
-    if found:
-        body["beside_papers"] = found
+    figures = [figure for chapter in report.chapters for figure in paper_figures.to_json(chapter)]
+    if figures:
+        body["beside_papers"] = figures
     for chapter in report.chapters:
         if both := sorted(body.keys() & chapter.body.keys()):
             raise EeioError(f"a study adds {both[0]!r} to a report's JSON, which has one")

@@ -85,9 +85,9 @@ def drawings(report: Report) -> list[Plot]:
     """Those that there is something to draw for; those of studies last. Needs matplotlib."""
     from eeio.report.figures import plots
 
-    found = list(filter(None, (plots.bandwidth(report), plots.efficiency(report))))
+    drawn = list(filter(None, (plots.bandwidth(report), plots.efficiency(report))))
     return [
-        *found,
+        *drawn,
         *(plot for chapter in report.chapters for plot in chapter_plots(report, chapter)),
     ]
 
@@ -115,11 +115,11 @@ def records(report: Report) -> list[dict[str, Any]]:
     empty: dict[str, Any] = dict.fromkeys(
         (*_FACTORS, *_columns(first=True), "reason", *_TEXT_COLUMNS, *_columns(first=False))
     )
-    found = []
+    made = []
     for row in report.rows:
         every = [*row.domains, *row.estimates]
-        found += [empty | _line(row, figures) for figures in every] or [empty | _line(row, None)]
-    return found
+        made += [empty | _line(row, figures) for figures in every] or [empty | _line(row, None)]
+    return made
 
 
 def _columns(first: bool) -> list[str]:

@@ -24,8 +24,8 @@ from eeio.units.sizes import format_size, percent, prefixed
 
 def paragraphs(report: Report) -> list[str]:
     """One a campaign, then the one on statistics that all of them share."""
-    found = [" ".join(_of_campaign(report, campaign)) for campaign in report.campaigns]
-    return [*found, " ".join(_statistics(report.rows))]
+    texts = [" ".join(_of_campaign(report, campaign)) for campaign in report.campaigns]
+    return [*texts, " ".join(_statistics(report.rows))]
 
 
 def _of_campaign(report: Report, campaign: Campaign) -> list[str]:
@@ -75,7 +75,7 @@ def _of_imported(report: Report, campaign: Campaign) -> list[str]:
     version = ""
     if design.eeio_version:
         version = f" {design.eeio_version}"
-    found = [
+    sentences = [
         *warnings_of(campaign),
         f"Campaign {campaign.name}: {design.suite_title}, imported by eeio{version}.",
         f"Machine: {_machine(campaign.machine)}.",
@@ -87,8 +87,8 @@ def _of_imported(report: Report, campaign: Campaign) -> list[str]:
         *_validity(campaign),
     ]
     if rejected := sum(": rejected: " in remark for remark in design.remarks):
-        found.append(f"{_counted(rejected, 'file')} could not be read.")
-    return found
+        sentences.append(f"{_counted(rejected, 'file')} could not be read.")
+    return sentences
 
 
 def _pauses(campaign: Campaign) -> list[str]:
@@ -193,13 +193,13 @@ def _page_cache(runs: Sequence[Run]) -> list[str]:
 
 def _caches(campaign: Campaign) -> list[str]:
     runs = [run for run in campaign.runs if run.experiment.level != "context"]
-    found = _page_cache(runs)
+    sentences = _page_cache(runs)
     setting = campaign.design.options.disk_cache
     cache = campaign.machine.device_write_cache
     state = ""
     if cache:
         state = f" ({cache})"
-    found.append(
+    sentences.append(
         f"The drive's write cache was left as it was found{state}."
         if setting == "leave"
         else f"The drive's write cache was set during writes: {setting}."
@@ -211,8 +211,8 @@ def _caches(campaign: Campaign) -> list[str]:
     )
     if flushes:
         kinds = ", ".join(f"{kind} ({count} runs)" for kind, count in sorted(flushes.items()))
-        found.append(f"Requested flush of writes: {kinds}.")
-    return found
+        sentences.append(f"Requested flush of writes: {kinds}.")
+    return sentences
 
 
 def _power(report: Report, campaign: Campaign) -> list[str]:
@@ -229,11 +229,11 @@ def _power(report: Report, campaign: Campaign) -> list[str]:
         if is_imported(campaign):
             return ["The files contain no power."]
         return [f"Power was not measured{reason}."]
-    found = [_meter(*key, of_meter) for key, of_meter in readings.items()]
+    sentences = [_meter(*key, of_meter) for key, of_meter in readings.items()]
     notes = verification_notes(
         (key[0] for key in readings), campaign.design.options.meters, report.verification
     )
-    return [*found, *(f"Meters {note}." for note in notes), *_idle(campaign)]
+    return [*sentences, *(f"Meters {note}." for note in notes), *_idle(campaign)]
 
 
 def _idle(campaign: Campaign) -> list[str]:
@@ -301,17 +301,17 @@ def _reasons(runs: Iterable[Run]) -> str:
 
 
 def _statistics(rows: Sequence[Row]) -> list[str]:
-    found = [
+    sentences = [
         "Figures are medians over the valid repetitions with their quartiles (linear "
         "interpolation). J/GB is energy over bytes of the same window, of each repetition, then "
         "the median; MB/J is 1000 over it. MB is 10^6 bytes, GB 10^9.",
     ]
     durable = {row.durable for row in rows if row.durable is not None}
     if True in durable:
-        found.append("Windows of writes end when their bytes are on the device.")
+        sentences.append("Windows of writes end when their bytes are on the device.")
     if False in durable:
-        found.append("Windows of writes marked not durable end when the tool returned.")
-    return found
+        sentences.append("Windows of writes marked not durable end when the tool returned.")
+    return sentences
 
 
 def _counted(count: int, word: str) -> str:

@@ -111,8 +111,8 @@ def _seconds(word: str | None) -> float:
 
 def _time_saved(campaign: Campaign) -> str:
     rule = campaign.design.protocol.adaptive
-    found = times(campaign)
-    time_s, fixed_s = found["time_s"], found["fixed_s"]
+    of_protocols = times(campaign)
+    time_s, fixed_s = of_protocols["time_s"], of_protocols["fixed_s"]
     if rule is None or time_s is None or not fixed_s:
         return ""
     pilots_s = campaign.design.pilots_s

@@ -46,31 +46,31 @@ ESTIMATE = "ESTIMATE"
 def tables(report: Report) -> list[Table]:
     """Everything a reader of the report sees, in order."""
     several = len(report.campaigns) > 1
-    found = [_level_table(report, level, several) for level in report.levels]
-    found += _efficiency_tables(report, several)
+    made = [_level_table(report, level, several) for level in report.levels]
+    made += _efficiency_tables(report, several)
     if report.layers:
-        found.append(layers_table(report.layers))
+        made.append(layers_table(report.layers))
     if (front := pareto_table(report.pareto)) is not None:
-        found.append(front)
+        made.append(front)
     if any(row.estimates for row in report.rows):
-        found.append(_estimate_table(report, several))
-    found.append(_idle_table(report))
+        made.append(_estimate_table(report, several))
+    made.append(_idle_table(report))
     if (repeated := rounds_table(report.campaigns)) is not None:
-        found.append(repeated)
+        made.append(repeated)
     if report.answers:
         from eeio.report.campaign.answers import answers_table
 
         decided = answers_table(report.answers)
         if decided is not None:
-            found.append(decided)
+            made.append(decided)
     if report.context:
-        found.append(_context_table(report, several))
+        made.append(_context_table(report, several))
     problems = _problem_table(report)
     if problems.rows:
-        found.append(problems)
+        made.append(problems)
     for campaign in report.campaigns:
-        found.append(_machine_table(campaign.name, campaign.machine))
-    return found
+        made.append(_machine_table(campaign.name, campaign.machine))
+    return made
 
 
 _FACTORS = (
@@ -269,23 +269,23 @@ def _journal(figures: Mapping[str, Quartiles]) -> str:
 def _efficiency_tables(report: Report, several: bool) -> list[Table]:
     """MB/J at a glance: one line per pattern, the best first. Below, unordered, those that may not
     be ranked, with the reason. Estimates are in neither."""
-    found = []
+    made = []
     for row in report.rows:
         for figures in row.domains:
             if figures["efficiency_bytes_per_j"] is not None:
-                found.append((figures["efficiency_bytes_per_j"].median, row, figures))
+                made.append((figures["efficiency_bytes_per_j"].median, row, figures))
     ranked = sorted(
-        (item for item in found if item[2].ranked_reason is None),
+        (item for item in made if item[2].ranked_reason is None),
         key=lambda item: (DOMAINS.index(item[2].power_domain), -item[0]),
     )
-    others = [(row, figures) for _, row, figures in found if figures.ranked_reason is not None]
+    others = [(row, figures) for _, row, figures in made if figures.ranked_reason is not None]
     table = _efficiency_table(
         report,
         several,
         "Energy efficiency (MB/J), measured power, best first in each domain",
         [(row, figures) for _, row, figures in ranked],
     )
-    if not found:
+    if not made:
         return [replace(table, note=_why_nothing_measured(report))]
     if not ranked:
         table = replace(table, note="no experiment may be ranked, for the reasons below")

@@ -51,13 +51,13 @@ def report_page(report: Report) -> str:
     answers: list[str] = []
     commands: list[Table] = []
     remarks: list[str] = []
-    for campaign, found in of_each:
-        answers += _which_take_more(found, comparisons(found))
-        remarks += _not_there_and_remarks(found)
+    for campaign, benches_of in of_each:
+        answers += _which_take_more(benches_of, comparisons(benches_of))
+        remarks += _not_there_and_remarks(benches_of)
         of = ""
         if len(of_each) > 1:
             of = f" of {campaign.name}"
-        commands.append(replace(_table(found), title=f"Commands{of}"))
+        commands.append(replace(_table(benches_of), title=f"Commands{of}"))
     # The tables of experiments would repeat those of commands.
     others = [table for table in tables(report) if table.rows and "Operation" not in table.header]
     names = ", ".join(map(attrgetter("name"), report.campaigns))
@@ -83,11 +83,11 @@ def _charts(of_each: Sequence[tuple[Campaign, Sequence[Bench]]]) -> "Sequence[Pa
     from eeio.report.page import bench
 
     commands: list[Bench] = []
-    for campaign, found in of_each:
+    for campaign, benches_of in of_each:
         of = ""
         if len(of_each) > 1:
             of = f" ({campaign.name})"
-        for one in found:
+        for one in benches_of:
             commands.append(replace(one, label=one.label + of))
     stamped = stamp_of(campaign for campaign, _ in of_each)
     return bench.charts(commands, short_stamp([stamped]))
@@ -129,18 +129,18 @@ def hyperfine_json(found: Sequence[Bench]) -> str:
     `times` are of one execution, the mean of each run. Adds the median energy, which such scripts
     ignore."""
     results = []
-    for one in found:
-        times = one.values("duration_s")
+    for bench in found:
+        times = bench.values("duration_s")
         if not times:
             continue
         user, system = (
-            statistics.fmean(p.metrics[name] / p.metrics["executions"] for p in one.phases)
+            statistics.fmean(p.metrics[name] / p.metrics["executions"] for p in bench.phases)
             for name in ("user_s", "system_s")
         )
-        energy = one.quartiles("energy_j")
+        energy = bench.quartiles("energy_j")
         results.append(
             {
-                "command": one.label,
+                "command": bench.label,
                 "mean": statistics.fmean(times),
                 "stddev": statistics.stdev(times) if len(times) > 1 else None,
                 "median": statistics.median(times),
@@ -149,10 +149,10 @@ def hyperfine_json(found: Sequence[Bench]) -> str:
                 "min": min(times),
                 "max": max(times),
                 "times": list(times),
-                "exit_codes": list(map(_exit_code, one.phases)),
-                **({"parameters": dict(one.parameters)} if one.parameters else {}),
-                f"{mark(one.kind or '').lower().replace(' ', '_')}energy_j": None
-                if energy is None or one.not_durable
+                "exit_codes": list(map(_exit_code, bench.phases)),
+                **({"parameters": dict(bench.parameters)} if bench.parameters else {}),
+                f"{mark(bench.kind or '').lower().replace(' ', '_')}energy_j": None
+                if energy is None or bench.not_durable
                 else energy.median,
             }
         )
@@ -166,8 +166,8 @@ def _exit_code(phase: Phase) -> int:
 
 
 def _command_json(one: Bench) -> dict[str, Any]:
-    found = {name: one.quartiles(name) for name in FIGURES}
-    figures = {name: None if of is None else asdict(of) for name, of in found.items()}
+    of_figures = {name: one.quartiles(name) for name in FIGURES}
+    figures = {name: None if of is None else asdict(of) for name, of in of_figures.items()}
     return {
         "command": one.label,
         "text": one.text,
@@ -190,35 +190,35 @@ def _command_json(one: Bench) -> dict[str, Any]:
 
 def _table(found: Sequence[Bench]) -> Table:
     rows = []
-    for one in found:
+    for bench in found:
         about = []
-        if one.domain not in (None, "system"):
-            about = [one.domain]
-        if one.kind == DEMO:
+        if bench.domain not in (None, "system"):
+            about = [bench.domain]
+        if bench.kind == DEMO:
             about.append(DEMO)
-        if one.kind is not None and one.not_durable is not None:
+        if bench.kind is not None and bench.not_durable is not None:
             about.append("not durable")
         domain = ""
         if about:
             domain = f" ({', '.join(map(str, about))})"
-        joules, efficiency = _plain(one, "energy_j"), _plain(one, "efficiency_bytes_per_j", MB)
-        if one.kind == DEMO:
+        joules, efficiency = _plain(bench, "energy_j"), _plain(bench, "efficiency_bytes_per_j", MB)
+        if bench.kind == DEMO:
             joules, efficiency = (
                 text if text == NONE else f"{text} ({DEMO})" for text in (joules, efficiency)
             )
         rows.append(
             (
-                one.label,
-                _prefixed(one, "duration_s", "s"),
-                _plain(one, "power_w") + domain,
+                bench.label,
+                _prefixed(bench, "duration_s", "s"),
+                _plain(bench, "power_w") + domain,
                 joules,
                 efficiency,
-                _prefixed(one, "bytes_device_read", "B"),
-                _prefixed(one, "bytes_device_written", "B"),
-                _prefixed(one, "durable_s", "s"),
-                _prefixed(one, "cpu_s", "s"),
-                _prefixed(one, "memory_peak_bytes", "B"),
-                str(one.n),
+                _prefixed(bench, "bytes_device_read", "B"),
+                _prefixed(bench, "bytes_device_written", "B"),
+                _prefixed(bench, "durable_s", "s"),
+                _prefixed(bench, "cpu_s", "s"),
+                _prefixed(bench, "memory_peak_bytes", "B"),
+                str(bench.n),
             )
         )
     return Table(
@@ -253,14 +253,14 @@ def _parts(
 def _not_there_and_remarks(found: Sequence[Bench]) -> list[str]:
     """The missing figures, each reason once, and remarks."""
     lines = _why_missing(found)
-    for one in found:
-        lines.extend(_remarks(one))
-    return lines + [_outliers(one) for one in found if one.outliers]
+    for bench in found:
+        lines.extend(_remarks(bench))
+    return lines + [_outliers(bench) for bench in found if bench.outliers]
 
 
 def _which_take_more(found: Sequence[Bench], compared: Sequence[Comparison]) -> list[str]:
     """Which command takes more time, then which takes more energy."""
-    is_demo = any(one.kind == DEMO for one in found)
+    is_demo = any(bench.kind == DEMO for bench in found)
     lines = []
     for metric, pair in product(_NAMES, compared):
         if pair.ratio and pair.metric == metric:
@@ -311,11 +311,11 @@ _LABELS = {
 def _why_missing(found: Sequence[Bench]) -> list[str]:
     """Each reason once, with its figures and commands."""
     missing: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
-    for one in found:
-        for name, reason in one.missing.items():
+    for bench in found:
+        for name, reason in bench.missing.items():
             names, labels = missing.setdefault(reason, ({}, {}))
             names.setdefault(_LABELS[name])
-            labels.setdefault(one.label)
+            labels.setdefault(bench.label)
     lines = []
     for reason, (names, labels) in missing.items():
         whose = ""

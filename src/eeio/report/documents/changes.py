@@ -26,7 +26,7 @@ def header_and_unit(key: str) -> tuple[str, float]:
             return f"{domain} W", 1.0
     if key == OF_DRIVE:
         return "device J/GB", 1.0
-    metric = next(one for one in METRICS if one.key == key)
+    metric = next(known for known in METRICS if known.key == key)
     return metric.header, metric.unit
 
 
@@ -115,15 +115,15 @@ def _headline(changes: Changes) -> Table:
     name, unit = header_and_unit(metric)
     rows = []
     for experiment in by_weight(changes, metric):
-        found = experiment.metrics[metric]
+        change = experiment.metrics[metric]
         rows.append(
             (
                 label(experiment, changes),
-                repetitions(found),
-                *(plain(mean, unit) for mean in found.means),
-                NONE if found.change.ratio is None else _percent(found.change.ratio),
-                _interval(found),
-                verdict(found, changes),
+                repetitions(change),
+                *(plain(mean, unit) for mean in change.means),
+                NONE if change.change.ratio is None else _percent(change.change.ratio),
+                _interval(change),
+                verdict(change, changes),
             )
         )
     return Table(
@@ -202,13 +202,13 @@ def to_json(changes: Changes) -> dict[str, Any]:
 
 def records(changes: Changes) -> list[dict[str, Any]]:
     """The same as lines of a CSV file: one for each experiment and metric."""
-    found = []
+    made = []
     for experiment in changes.experiments:
         body = _experiment_json(experiment)
         for metric, figures in body["metrics"].items():
             low, high = figures.pop("interval_percent") or (None, None)
             n_before, n_after = figures.pop("n")
-            found.append(
+            made.append(
                 {
                     "experiment": body["experiment"],
                     "metric": metric,
@@ -222,7 +222,7 @@ def records(changes: Changes) -> list[dict[str, Any]]:
                     "n_after": n_after,
                 }
             )
-    return found
+    return made
 
 
 def _experiment_json(experiment: ExperimentChange) -> dict[str, Any]:
@@ -261,13 +261,13 @@ def _most(changes: Changes, way: int) -> str:
     verdict = "worse"
     if way > 0:
         verdict = "better"
-    found = []
+    sentences = []
     for e in changes.experiments:
         if (metric := e.metrics[changes.headline]).verdict == verdict and (
             change := metric.change
         ).percent is not None:
-            found.append(abs(change.percent))
-    return f", by up to {number(max(found))} %"
+            sentences.append(abs(change.percent))
+    return f", by up to {number(max(sentences))} %"
 
 
 def verdict(found: MetricChange, changes: Changes) -> str:

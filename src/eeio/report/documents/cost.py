@@ -49,7 +49,7 @@ def document(
 
     return Document(
         title=f"eeio cost: {' and '.join(cost.system for cost in costs)}",
-        answer=tuple(f"{mark}{less_text(one)}" for one in less),
+        answer=tuple(f"{mark}{less_text(per_tb)}" for per_tb in less),
         parts=tuple(tables(costs)),
         data=lambda: _to_json(costs, less, domain),
         records=lambda: [
@@ -71,7 +71,7 @@ def _to_json(costs: Sequence[Cost], less: Sequence[LessPerTb], domain: str) -> d
         return body | asdict(costs[0])
     return body | {
         "costs": list(map(asdict, costs)),
-        "less_per_tb": [{**asdict(one), "verdict": less_text(one)} for one in less],
+        "less_per_tb": [{**asdict(per_tb), "verdict": less_text(per_tb)} for per_tb in less],
     }
 
 
@@ -82,15 +82,15 @@ def messages(costs: Sequence[Cost]) -> list[str]:
 
 def tables(costs: Sequence[Cost]) -> list[Table]:
     """Answers side by side, their sensitivities, the workloads and the inputs, in this order."""
-    found = [_answers(costs)]
+    made = [_answers(costs)]
     for cost in costs:
         several = ""
         if len(costs) > 1:
             several = f", {cost.system}"
         if cost.sensitivities and len(costs) == 1:
-            found.append(_sensitivities(cost))
-        found += [_mix(cost, several)]
-    return [*found, *(_inputs(c, f", {c.system}" if len(costs) > 1 else "") for c in costs)]
+            made.append(_sensitivities(cost))
+        made += [_mix(cost, several)]
+    return [*made, *(_inputs(c, f", {c.system}" if len(costs) > 1 else "") for c in costs)]
 
 
 def _answers(costs: Sequence[Cost]) -> Table:
@@ -151,13 +151,13 @@ def _mix(cost: Cost, several: str) -> Table:
         header=("Experiment", "Share", "MB/s", "Power (W)", "J/GB, busy"),
         rows=tuple(
             (
-                one.label,
-                f"{100 * one.share:.4g} %",
-                estimate(one.bandwidth_bytes_per_s, MB),
-                estimate(one.power_w),
-                estimate(one.j_per_gb),
+                share.label,
+                f"{100 * share.share:.4g} %",
+                estimate(share.bandwidth_bytes_per_s, MB),
+                estimate(share.power_w),
+                estimate(share.j_per_gb),
             )
-            for one in cost.mix
+            for share in cost.mix
         ),
         numeric=frozenset({1, 2, 3, 4}),
         note=cost.combination,

@@ -60,8 +60,8 @@ def to_json(guideline: Guideline) -> dict[str, Any]:
     """SI units; a missing figure is null with its reason next to it; changes are ratios (0.25)."""
     body = asdict(guideline)
     body["per_tb"] = [
-        {"system": one.system, **{name: asdict(getattr(one, name)) for name in PER_TB}}
-        for one in guideline.per_tb
+        {"system": per_tb.system, **{name: asdict(getattr(per_tb, name)) for name in PER_TB}}
+        for per_tb in guideline.per_tb
     ]
     return {"schema_version": SCHEMA_VERSION, "guideline": body}
 
@@ -87,16 +87,16 @@ def verdict(guideline: Guideline) -> str:
 
 def tables(guideline: Guideline) -> list[Table]:
     """Everything a reader sees, in order."""
-    found = [_workload_table(guideline.workload), _systems_table(guideline)]
+    made = [_workload_table(guideline.workload), _systems_table(guideline)]
     if guideline.deployments:
-        found.append(_deployment_table(guideline))
+        made.append(_deployment_table(guideline))
         if guideline.costs:
-            found.append(_money_table(guideline))
-        found.append(_changes_table(guideline))
+            made.append(_money_table(guideline))
+        made.append(_changes_table(guideline))
     if guideline.per_tb:
-        found.append(_per_tb_table(guideline.per_tb, guideline.less_per_tb))
-    found.append(_experiments_table(guideline))
-    return found
+        made.append(_per_tb_table(guideline.per_tb, guideline.less_per_tb))
+    made.append(_experiments_table(guideline))
+    return made
 
 
 def _per_tb_table(costs: Sequence[Cost], less: Sequence[LessPerTb]) -> Table:
@@ -174,7 +174,7 @@ def _title(guideline: Guideline) -> str:
 
 def warnings(guideline: Guideline) -> list[str]:
     """Warnings that come before any number."""
-    found = list(guideline.messages)
+    texts = list(guideline.messages)
     reasons = dict.fromkeys(
         figure.reason
         for figure in (
@@ -183,7 +183,7 @@ def warnings(guideline: Guideline) -> list[str]:
         )
         if figure.value is not None and figure.interval is None and figure.reason
     )
-    return found + list(filter(None, reasons))
+    return texts + list(filter(None, reasons))
 
 
 def _workload_table(workload: Workload) -> Table:
@@ -392,9 +392,9 @@ def interval(figure: Estimate) -> str:
 
 def points(guideline: Guideline) -> list[Point]:
     """Those that have both ratios, in the order of the experiments; the mix is the last."""
-    found = []
+    made = []
     for index, row in enumerate((r for r in guideline.experiments if not r.reason), start=1):
-        found.append(
+        made.append(
             Point(
                 str(index),
                 row.label,
@@ -408,5 +408,5 @@ def points(guideline: Guideline) -> list[Point]:
         )
     if guideline.reason is None:
         ratios = guideline.ratio, guideline.power_ratio
-        found.append(Point("mix", "the complete mix", "mix", "mix", True, *ratios, guideline.saves))
-    return [point for point in found if point.x.value and point.y.value]
+        made.append(Point("mix", "the complete mix", "mix", "mix", True, *ratios, guideline.saves))
+    return [point for point in made if point.x.value and point.y.value]

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 def document(found: History, warnings: Sequence[str] = ()) -> Document:
     """`warnings` are those of the campaigns: QUICK, fictitious power."""
-    changed = sum(bool(one.steps) for one in found.series)
+    changed = sum(bool(series.steps) for series in found.series)
     used = set()
-    for one in found.series:
-        for point in one.points:
+    for series in found.series:
+        for point in series.points:
             used.add(point.campaign)
     answer = (
         f"{found.suite}: {found.metric} changed in {changed} of {len(found.series)} experiments "
@@ -41,14 +41,14 @@ def document(found: History, warnings: Sequence[str] = ()) -> Document:
         data=lambda: {"schema_version": 1, **asdict(found), "warnings": list(warnings)},
         records=lambda: [
             {
-                "machine": one.machine,
-                "experiment": one.label,
+                "machine": series.machine,
+                "experiment": series.label,
                 **asdict(point),
                 "metric": found.metric,
-                "changed": any(step.campaign == point.campaign for step in one.steps),
+                "changed": any(step.campaign == point.campaign for step in series.steps),
             }
-            for one in found.series
-            for point in one.points
+            for series in found.series
+            for point in series.points
         ],
         warnings=tuple(warnings),
         hint="eeio compare BEFORE AFTER shows two campaigns in detail",
@@ -58,20 +58,20 @@ def document(found: History, warnings: Sequence[str] = ()) -> Document:
 
 def _table(found: History) -> Table:
     unit = named(found.metric).unit
-    first_changed = sorted(found.series, key=lambda one: not one.steps)
+    first_changed = sorted(found.series, key=lambda change: not change.steps)
     return Table(
         title=f"{found.metric} over time",
         header=("Machine", "Experiment", "Campaigns", "First", "Last", "Changes"),
         rows=tuple(
             (
-                one.machine,
-                one.label,
-                str(len(one.points)),
-                number(one.points[0].value / unit),
-                number(one.points[-1].value / unit),
-                _changes(one),
+                change.machine,
+                change.label,
+                str(len(change.points)),
+                number(change.points[0].value / unit),
+                number(change.points[-1].value / unit),
+                _changes(change),
             )
-            for one in first_changed
+            for change in first_changed
         ),
         numeric=frozenset({2, 3, 4}),
         note="medians of campaigns; changes by E-divisive (Matteson and James 2014) on logarithms, "

@@ -29,7 +29,7 @@ class Listed:
 def of_paper(study: str, paper: str, answers: Sequence[Recomputed]) -> Document:
     """All figures of one paper."""
     claims = [answer.to_json() for answer in answers]
-    found = counts(tuple(answers))
+    counted = counts(tuple(answers))
     table = Table(
         title=f"Printed figures of {paper}, recomputed from their other figures",
         header=("Claim", "Place", "Of", "Printed", "Recomputed", "Verdict"),
@@ -42,7 +42,7 @@ def of_paper(study: str, paper: str, answers: Sequence[Recomputed]) -> Document:
         header=("Claim", "Verdict", "Why"),
         rows=tuple((a.statement.id, a.verdict, a.reason) for a in answers if a.reason),
     )
-    summary = ", ".join(f"{found[verdict]} {verdict}" for verdict in VERDICTS)
+    summary = ", ".join(f"{counted[verdict]} {verdict}" for verdict in VERDICTS)
     return Document(
         title=f"eeio study replicate {study}",
         parts=(table, reason, f"{len(answers)} claims: {summary}"),

@@ -232,7 +232,7 @@ def _of_domains(
     readings: Sequence[EnergyReading], figure: Callable[[EnergyReading], float | None]
 ) -> str:
     """`package 12.1 ±1.2 %, dram 2.5`: of each domain with its uncertainty, where it has one."""
-    found = []
+    texts = []
     for reading in readings:
         value = figure(reading)
         if value is None:
@@ -240,8 +240,8 @@ def _of_domains(
         text = f"{mark(reading.kind)}{reading.domain} {number(value)}"
         if (share := reading.uncertainty_relative) is not None:
             text += f" ±{percent(share)} %"
-        found.append(text)
-    return ", ".join(found) or "-"
+        texts.append(text)
+    return ", ".join(texts) or "-"
 
 
 def _mb_per_j(row: Row, reading: EnergyReading) -> float | None:

@@ -44,19 +44,19 @@ def draw(guideline: Guideline, is_measurement: bool = True) -> str | None:
     Filled points belong to the mix, hollow ones do not; the star is the mix. Bars are the
     confidence intervals of both ratios. A map of campaigns that are no measurement is marked.
     """
-    found = points(guideline)
-    if not found:
+    of_map = points(guideline)
+    if not of_map:
         return None
-    figure = Figure(figsize=(9.5, max(5.0, 2.0 + 0.22 * len(found))), layout=Layout())
+    figure = Figure(figsize=(9.5, max(5.0, 2.0 + 0.22 * len(of_map))), layout=Layout())
     axis = figure.subplots()
-    left, right = _span([point.x for point in found])
+    left, right = _span([point.x for point in of_map])
     # The line's height at every point is in the picture as well as the point.
-    heights = [1.0 / point.x.value for point in found if point.x.value]
-    bottom, top = _span([point.y for point in found], heights)
+    heights = [1.0 / point.x.value for point in of_map if point.x.value]
+    bottom, top = _span([point.y for point in of_map], heights)
     across = np.geomspace(left, right, 200)
     axis.fill_between(across, bottom, 1.0 / across, color=_REGION, alpha=0.15, lw=0)
     axis.plot(across, 1.0 / across, "-", color=_REGION, lw=1.5)
-    for index, point in enumerate(found):
+    for index, point in enumerate(of_map):
         # Numbers are placed around their points in turn, so that those of neighbours stay apart.
         angle = math.radians(45 + 80 * index)
         _draw_point(axis, point, (16 * math.cos(angle), 16 * math.sin(angle)))
@@ -82,7 +82,7 @@ def draw(guideline: Guideline, is_measurement: bool = True) -> str | None:
     interval = f"{100 * guideline.confidence:g} % intervals"
     # Next to the axes; figure.legend(loc="outside ...") would need matplotlib 3.7.
     axis.legend(
-        handles=_handles(found),
+        handles=_handles(of_map),
         loc="upper left",
         bbox_to_anchor=(1.01, 1.0),
         fontsize=7,
@@ -92,10 +92,10 @@ def draw(guideline: Guideline, is_measurement: bool = True) -> str | None:
     )
     name = f"Replacing {guideline.traditional.name} by {guideline.low_power.name}"
     description = (
-        f"{len(found)} points by B_ts / B_lp and P_lp / P_ts; below the line, where their product "
+        f"{len(of_map)} points by B_ts / B_lp and P_lp / P_ts; below the line, where their product "
         "is under 1, replacing saves power"
     )
-    return _reported(svg_of(Drawing(figure, name, description)), found)
+    return _reported(svg_of(Drawing(figure, name, description)), of_map)
 
 
 def _reported(svg: str, points: Sequence[Point]) -> str:

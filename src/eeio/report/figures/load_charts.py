@@ -118,7 +118,9 @@ def _distinct(rows: Sequence[Row], report: Report) -> list[str]:
     distinct = []
     for row, label in zip(rows, labels, strict=True):
         if count[label] > 1:
-            details = [one for one in row.details if not one.startswith(("engine=", "iodepth="))]
+            details = [
+                detail for detail in row.details if not detail.startswith(("engine=", "iodepth="))
+            ]
             label = ", ".join([label, *map(foreign, details)])
         distinct.append(label)
     return distinct
@@ -300,12 +302,12 @@ def _power(report: Report, readings: Readings, look: Look) -> dict[str, Drawing]
     stamped = stamp_of(report.campaigns)
     of_each = list(zip(report.campaigns, named_cells(report.campaigns), strict=True))
     every = run_figures.drawn(of_each, readings, stamped, look)
-    found = {}
-    for name, one in every.items():
+    drawn = {}
+    for name, drawing in every.items():
         if name.startswith("power-over-time"):
-            found[name] = one
-    if found:
-        return found
+            drawn[name] = drawing
+    if drawn:
+        return drawn
     means: dict[str, Sequence[_Mean]] = {}
     for campaign in report.campaigns:
         if of_campaign := _means(campaign):
@@ -327,16 +329,16 @@ class _Mean:
 
 def _draw_means(report: Report, means: Mapping[str, Sequence[_Mean]], look: Look) -> Drawing:
     """A panel a campaign, a line a run."""
-    sources = list(dict.fromkeys(one.source for of in means.values() for one in of))
+    sources = list(dict.fromkeys(step.source for of in means.values() for step in of))
     figure = sheet(look.width_inches or 7.5, 2.6 * len(means), sources)
     panels = list(figure.subplots(len(means), 1, squeeze=False).flat)
     for panel, (name, of_campaign) in zip(panels, means.items(), strict=True):
         first_s = min(of_campaign, key=attrgetter("begin_s")).begin_s
-        for one in of_campaign:
-            colour = COLOURS[sources.index(one.source) % len(COLOURS)]
-            begin_s = one.begin_s - first_s
-            ends_s = [begin_s, begin_s + one.lasted_s]
-            panel.plot(ends_s, [one.power_w] * 2, linewidth=2.0, color=colour)
+        for step in of_campaign:
+            colour = COLOURS[sources.index(step.source) % len(COLOURS)]
+            begin_s = step.begin_s - first_s
+            ends_s = [begin_s, begin_s + step.lasted_s]
+            panel.plot(ends_s, [step.power_w] * 2, linewidth=2.0, color=colour)
         panel.set_xlabel(f"Time since the first run of {foreign(name)} (s)", fontsize=8)
         panel.set_ylabel("Mean power of a run (W)", fontsize=8)
         panel.set_ylim(0, 1.1 * max(of_campaign, key=attrgetter("power_w")).power_w)

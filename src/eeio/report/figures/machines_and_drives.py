@@ -62,7 +62,7 @@ _A_REPETITION = "a repetition; line: median, band: its 95 % interval; thin line:
 
 def draw(campaigns: Sequence[Campaign]) -> dict[str, str]:
     """File name -> SVG of every figure that these campaigns have the data for."""
-    return {f"{name}.svg": svg_of(one) for name, one in drawn(campaigns).items()}
+    return {f"{name}.svg": svg_of(drawing) for name, drawing in drawn(campaigns).items()}
 
 
 def drawn(
@@ -159,7 +159,7 @@ def _times(
         (work, operation): len({key for key in groups if key[:2] == (work, operation)}) > 1
         for work, operation, _ in groups
     }
-    found = {}
+    drawn = {}
     for (work, operation, flushed), own in groups.items():
         of_flush = ""
         if several[work, operation]:
@@ -167,10 +167,10 @@ def _times(
         label = f"Time of {format_size(work)} (s)"
         title = f"Time of {format_size(work)}, {operation}{of_flush} ({', '.join(source)})"
         name = f"time-{format_size(work)}-{operation}{of_flush}".replace(", ", "-")
-        found[name.replace(" ", "-")] = _repetitions(
+        drawn[name.replace(" ", "-")] = _repetitions(
             own, S_PER_GB, 1e9 / work, label, title, stamped, look
         )
-    return found
+    return drawn
 
 
 def _domains(cells: Sequence[Cell]) -> str:
@@ -233,16 +233,16 @@ def _grid(
         height = _PANEL_INCHES[1]
     figure = sheet(width, height * len(lines) + 0.7, legend)
     axes = figure.subplots(len(lines), columns, squeeze=False, sharey=True)
-    found = {}
+    axes_of = {}
     for row, (machine, of_line) in zip(axes, lines, strict=True):
         for index, axis in enumerate(row):
             if index < len(of_line):
                 heading = foreign(f"{machine}, {of_line[index]}")
                 axis.set_title(textwrap.fill(heading, int(13 * width / columns)), fontsize=8)
-                found[machine, of_line[index]] = axis
+                axes_of[machine, of_line[index]] = axis
             else:
                 axis.set_axis_off()
-    return figure, found
+    return figure, axes_of
 
 
 def _repetitions(
@@ -330,8 +330,8 @@ def _dots(
     """Repetitions in their order, their median across them, its interval behind, their quartiles at
     the right side."""
     estimate = median_interval(values, resamples=2000)
-    found = quartiles(values)
-    if estimate.value is None or found is None:
+    of_values = quartiles(values)
+    if estimate.value is None or of_values is None:
         return
     left, right = at - width / 2, at + width / 2
     if estimate.interval is not None:
@@ -345,7 +345,7 @@ def _dots(
             zorder=2,
         )
     panel.hlines(estimate.value, left, right, color=colour, linewidth=1.8, zorder=3)
-    panel.vlines(right, found.q1, found.q3, color=colour, linewidth=1.0, zorder=3)
+    panel.vlines(right, of_values.q1, of_values.q3, color=colour, linewidth=1.0, zorder=3)
     # Side by side, so that equal values stay apart.
     spread = width * 0.8 / max(1, len(values) - 1)
     first = at - spread * (len(values) - 1) / 2

@@ -44,14 +44,14 @@ def tables(chapter: Chapter, mark: str) -> list[Table]:
 
 def plots(chapter: Chapter, mark: str) -> list[Plot]:
     """One a topic that has a figure of both."""
-    found = []
+    made = []
     for topic, figures in _topics(chapter.beside):
         both = [figure for figure in figures if figure.ours is not None]
         if both:
             title = _title(chapter, topic, mark)
             name = "-".join(f"paper {chapter.paper} {topic}".replace(".", "").split()).lower()
-            found.append(Plot(f"{name}.svg", title, drawing=partial(_drawing, both, title, mark)))
-    return found
+            made.append(Plot(f"{name}.svg", title, drawing=partial(_drawing, both, title, mark)))
+    return made
 
 
 class PaperFigureBody(TypedDict):

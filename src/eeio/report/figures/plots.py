@@ -224,10 +224,12 @@ def _draw_rows(
 
 def _marks(axis: Axes, y: float, values: Sequence[float], row: Row, hollow: bool) -> None:
     colour, mark, _ = _STATES[row.cache.buffer]
-    found = quartiles(values)
-    assert found is not None
-    axis.plot([found.q1, found.q3], [y, y], "-", lw=1.2, color=colour, solid_capstyle="butt")
-    axis.plot([found.median] * 2, [y - 0.2, y + 0.2], "-", lw=1.8, color=colour)
+    of_values = quartiles(values)
+    assert of_values is not None
+    axis.plot(
+        [of_values.q1, of_values.q3], [y, y], "-", lw=1.2, color=colour, solid_capstyle="butt"
+    )
+    axis.plot([of_values.median] * 2, [y - 0.2, y + 0.2], "-", lw=1.8, color=colour)
     axis.plot(
         values,
         [y] * len(values),

@@ -78,21 +78,21 @@ def drawn(
     for campaign, cells in chosen:
         traces.extend(_traces(campaign, cells, readings))
     domains = sorted({trace.domain for trace in traces}, key=list(DOMAINS).index)
-    found = {}
+    drawings = {}
     for domain in domains:
         mine = [trace for trace in traces if trace.domain == domain]
         suffix = ""
         if len(domains) > 1:
             suffix = f"-{domain}"
         label = f"Power of the {domain} (W)"
-        for number, one in enumerate(_over_time(mine, label, stamped, look), 1):
+        for number, drawing in enumerate(_over_time(mine, label, stamped, look), 1):
             part = ""
             if number != 1:
                 part = f"-{number}"
-            found[f"power-over-time{suffix}{part}"] = one
-        found[f"power-over-normalized-time{suffix}"] = _over_share(mine, label, stamped, look)
-        found[f"power-readings{suffix}"] = _boxes(mine, label, stamped, look)
-    return found
+            drawings[f"power-over-time{suffix}{part}"] = drawing
+        drawings[f"power-over-normalized-time{suffix}"] = _over_share(mine, label, stamped, look)
+        drawings[f"power-readings{suffix}"] = _boxes(mine, label, stamped, look)
+    return drawings
 
 
 def _traces(campaign: Campaign, cells: Sequence[Cell], readings: Readings) -> Iterator[Trace]:
@@ -168,17 +168,17 @@ def _of_phase(
     begin_s = run.started_monotonic_s + phase.start_s
     end_s = phase.until_durable.end_s if phase.until_durable else phase.end_s
     seconds = end_s - phase.start_s
-    found = []
-    for one in series:
+    readings = []
+    for part in series:
         if points := [
             (at_s - begin_s, watts)
-            for at_s, watts in zip(one.times_s, one.watts, strict=True)
+            for at_s, watts in zip(part.times_s, part.watts, strict=True)
             if begin_s < at_s <= begin_s + seconds and not math.isnan(watts)
         ]:
-            found.append(points)
-    if len(found) != 1 or seconds <= 0:
+            readings.append(points)
+    if len(readings) != 1 or seconds <= 0:
         return None
-    return seconds, tuple(t for t, _ in found[0]), tuple(w for _, w in found[0])
+    return seconds, tuple(t for t, _ in readings[0]), tuple(w for _, w in readings[0])
 
 
 def _line(trace: Trace) -> tuple[list[float], list[float]]:
@@ -214,11 +214,11 @@ def _thinned(trace: Trace) -> tuple[list[float], list[float]]:
 
 def _grouped(traces: Sequence[Trace]) -> Mapping[tuple[tuple[str, str], str], list[Trace]]:
     """By place and experiment, in their order."""
-    found: dict[tuple[tuple[str, str], str], list[Trace]] = {}
+    groups: dict[tuple[tuple[str, str], str], list[Trace]] = {}
     for trace in sorted(traces, key=lambda t: (t.place, t.kind, t.buffer)):
         label = trace.kind + (f", buffer {trace.buffer}" if trace.buffer in ("on", "off") else "")
-        found.setdefault((trace.place, label), []).append(trace)
-    return found
+        groups.setdefault((trace.place, label), []).append(trace)
+    return groups
 
 
 def _over_time(traces: Sequence[Trace], label: str, stamped: str, look: Look) -> Iterator[Drawing]:
@@ -449,7 +449,7 @@ def processors(
     """Figures 7 and 8: use and frequency of the processors while each repetition ran. `names` are
     the names of the campaigns' machines."""
     named = list(zip(campaigns, names, strict=True))
-    found = {}
+    drawings = {}
     for name, label, scale in (
         ("use", "CPU use (% of all processors)", 100.0),
         ("frequency_hz", "Mean CPU frequency (GHz)", 1e-9),
@@ -466,8 +466,8 @@ def processors(
             file = "cpu-frequency"
             if name == "use":
                 file = "cpu-use"
-            found[file] = _of_processors(series, name, label, scale, stamped, look)
-    return found
+            drawings[file] = _of_processors(series, name, label, scale, stamped, look)
+    return drawings
 
 
 def _run_label(run: Run) -> str:
@@ -493,12 +493,12 @@ def _of_processors(
     figure, panels = _panels(len(shown), look, ["a repetition"], sharex=True)
     for panel, ((place, kind), mine) in zip(panels, shown.items(), strict=False):
         _set_title(panel, f"{' '.join(place)}: {kind}, {len(mine)} runs", figure)
-        for number, one in enumerate(mine):
-            values = one.frequency_hz
+        for number, trace in enumerate(mine):
+            values = trace.frequency_hz
             if name == "use":
-                values = one.use
+                values = trace.use
             points = []
-            for t, v in zip(one.times_s, values, strict=True):
+            for t, v in zip(trace.times_s, values, strict=True):
                 if v is not None:
                     points.append((t, v * scale))
             panel.plot(

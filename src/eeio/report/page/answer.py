@@ -45,25 +45,25 @@ class Tile:
 
 def marks(page: Page) -> list[Mark]:
     """Warnings that come before any number."""
-    found = []
+    made = []
     quick = [c.name for c in page.report.campaigns if not c.is_measurement]
     if quick:
         text = f"not a measurement: {', '.join(quick)} only checked the set-up. Publish `standard`."
-        found.append(Mark("quick", "QUICK:", text))
+        made.append(Mark("quick", "QUICK:", text))
     if page.demo:
         text = "the demo meter invents power, so that eeio can be tried. No power was measured."
-        found.append(Mark("quick", "DEMO:", text))
+        made.append(Mark("quick", "DEMO:", text))
     if page.estimated:
         reason = page.common_reason or "no power was measured"
         text = (
             f"no power was measured ({reason}). Modelled watts are shown for orientation, hatched, "
             "and never ranked or compared."
         )
-        found.append(Mark("estimate", "ESTIMATE:", text))
+        made.append(Mark("estimate", "ESTIMATE:", text))
     for campaign in page.report.campaigns:
         for shortcoming in campaign.shortcomings:
-            found.append(Mark("incomplete", "INCOMPLETE:", f"{campaign.name}: {shortcoming}"))
-    return found
+            made.append(Mark("incomplete", "INCOMPLETE:", f"{campaign.name}: {shortcoming}"))
+    return made
 
 
 _Of = tuple[int, Line, DomainFigures]
@@ -72,7 +72,7 @@ _Of = tuple[int, Line, DomainFigures]
 def _ranked(page: Page) -> tuple[list[_Of], bool]:
     """Lines with a ranked MB/J in the page's domain, the best first; and whether they are only
     direct I/O, because page cache hits do not measure the storage."""
-    found = []
+    ranked = []
     for index, line in enumerate(page.lines):
         if (
             (figures := figures_of(line.row, page.key)) is not None
@@ -80,9 +80,9 @@ def _ranked(page: Page) -> tuple[list[_Of], bool]:
             and figures["efficiency_bytes_per_j"] is not None
             and not page.estimated
         ):
-            found.append((index, line, figures))
-    direct = [item for item in found if item[1].row.cache.buffer == "off"]
-    return direct or found, bool(direct)
+            ranked.append((index, line, figures))
+    direct = [item for item in ranked if item[1].row.cache.buffer == "off"]
+    return direct or ranked, bool(direct)
 
 
 def answer(page: Page) -> list[Part]:
@@ -187,26 +187,26 @@ def _why(page: Page) -> list[Part]:
 
 
 def _why_not_ranked(page: Page) -> list[Part]:
-    found = []
+    parts = []
     for line in page.lines:
         if (figures := figures_of(line.row, page.key)) is not None and figures.ranked_reason:
-            found.append(f"{line.full_name}: {figures.ranked_reason}")
-    if not found:
+            parts.append(f"{line.full_name}: {figures.ranked_reason}")
+    if not parts:
         return [Part("No experiment has both bandwidth and energy.")]
     others = ""
-    if len(found) > 1:
-        others = f" ({len(found) - 1} more are left out; the table shows why)"
-    return [Part(f"{found[0]}{others}.")]
+    if len(parts) > 1:
+        others = f" ({len(parts) - 1} more are left out; the table shows why)"
+    return [Part(f"{parts[0]}{others}.")]
 
 
 def _bandwidths(page: Page) -> list[Part]:
-    found = []
+    parts = []
     for line in page.lines:
         if q := line.row["bandwidth_bytes_per_s"]:
-            found.append(q.median / MB)
-    if not found:
+            parts.append(q.median / MB)
+    if not parts:
         return [Part("No bandwidth was measured either.")]
-    return [Part("I/O ran at "), Part(f"{_range(found)} MB/s", "strong"), Part(".")]
+    return [Part("I/O ran at "), Part(f"{_range(parts)} MB/s", "strong"), Part(".")]
 
 
 def tiles(page: Page) -> list[Tile]:
@@ -223,19 +223,19 @@ def _measured_tiles(page: Page) -> list[Tile]:
     of = "I/O"
     if direct:
         of = "direct I/O"
-    found = []
+    tiles = []
     for title, place in ((f"Best ranked {of}", 0), (f"Worst ranked {of}", -1)):
-        found.append(_efficiency_tile(title, ranked[place]) if ranked else _none(title))
+        tiles.append(_efficiency_tile(title, ranked[place]) if ranked else _none(title))
     idle = _idle(page)
     reason = next((c.idle_reason for c in page.report.campaigns if c.idle_reason), None)
     title = f"Idle power, {page.key[0]}"
-    found.append(
+    tiles.append(
         Tile(title, _range(idle), "W", _idle_parts(page))
         if idle
         else Tile(title, "none", "", (Part(reason or "this meter has no idle baseline"),))
     )
     energies = [_span(page, domain) for domain in range(len(page.keys))]
-    found.append(
+    tiles.append(
         Tile(
             "J per GB, all",
             energies[0][0],
@@ -243,8 +243,8 @@ def _measured_tiles(page: Page) -> list[Tile]:
             (Part(" · ".join(text for _, text in energies if text)),),
         )
     )
-    found.append(_iops_tile(ranked))
-    return found
+    tiles.append(_iops_tile(ranked))
+    return tiles
 
 
 def _none(title: str) -> Tile:
@@ -283,40 +283,40 @@ def _idle_parts(page: Page) -> tuple[Part, ...]:
 def _span(page: Page, place: int) -> tuple[str, str]:
     """The J/GB of a domain from the least to the most, and a word of it."""
     key = page.keys[place]
-    found = []
+    texts = []
     for line in page.lines:
         if (figures := figures_of(line.row, key)) is not None and figures["energy_j_per_gb"]:
-            found.append(figures["energy_j_per_gb"].median)
-    if key[2] == "modelled" or not found:
-        return "none", "" if found else f"{key[0]}: no bytes were recorded"
-    span = f"{page_number(min(found))}–{page_number(max(found))}"
+            texts.append(figures["energy_j_per_gb"].median)
+    if key[2] == "modelled" or not texts:
+        return "none", "" if texts else f"{key[0]}: no bytes were recorded"
+    span = f"{page_number(min(texts))}–{page_number(max(texts))}"
     return span, f"{key[0]} ({key[1]}) {span}"
 
 
 def _iops_tile(ranked: Sequence[_Of]) -> Tile:
     title = "IOPS per watt, random, best"
-    found = [
+    rates = [
         (figures["iops_per_w"].median, place)
         for place, line, figures in ranked
         if figures["iops_per_w"] is not None and line.row.spatiality == "random"
     ]
-    if not found:
+    if not rates:
         return Tile(title, "none", "", (Part("no ranked random experiment reports its requests"),))
-    best, place = max(found)
+    best, place = max(rates)
     return Tile(title, page_number(best), "IOPS/W", (), place)
 
 
 def _other_tiles(page: Page) -> list[Tile]:
-    found = [Tile("Energy, measured", "none", "", tuple(_why(page)), kind="invalid")]
+    tiles = [Tile("Energy, measured", "none", "", tuple(_why(page)), kind="invalid")]
     if page.estimated:
-        found += _estimated_tiles(page)
+        tiles += _estimated_tiles(page)
     speeds = []
     for index, line in enumerate(page.lines):
         if line.row["bandwidth_bytes_per_s"] is not None:
             speeds.append((line.row["bandwidth_bytes_per_s"].median / MB, index))
     for title, choose in (("Fastest I/O", max), ("Slowest I/O", min)):
-        found.append(_speed_tile(title, speeds, choose))
-    return found
+        tiles.append(_speed_tile(title, speeds, choose))
+    return tiles
 
 
 _Choose = Callable[[Sequence[tuple[float, int]]], tuple[float, int]]

@@ -69,10 +69,10 @@ def _over_duty(
 
 def _values(by_duty: Sequence[CostAtDuty], answer: str) -> tuple[tuple[float, float], ...]:
     points = []
-    for one in by_duty:
-        value = getattr(one, answer)
+    for at_duty in by_duty:
+        value = getattr(at_duty, answer)
         if value is not None:
-            points.append((one.duty, value))
+            points.append((at_duty.duty, value))
     return tuple(points)
 
 

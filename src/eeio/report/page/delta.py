@@ -94,11 +94,11 @@ def delta_charts(changes: "Changes", stamp: str = "") -> list[Panel]:
     from eeio.report.documents import changes as texts
 
     metric = changes.headline
-    found = []
+    panels = []
     for experiment in texts.by_weight(changes, metric):
         if (one := experiment.metrics[metric]).change.ratio is not None:
-            found.append((texts.label(experiment, changes), one))
-    shown_rows = found[: _PANELS * _ROWS]
+            panels.append((texts.label(experiment, changes), one))
+    shown_rows = panels[: _PANELS * _ROWS]
     span = span_of(one.change for _, one in shown_rows)
     name, _ = texts.header_and_unit(metric)
     rows = []
@@ -132,11 +132,11 @@ def delta_table(changes: "Changes") -> Markup:
         if any(e.metrics[metric].change.ratio is not None for e in changes.experiments)
         for experiment in texts.by_weight(changes, metric)
     ]
-    span = span_of(one.change for _, _, one in found)
+    span = span_of(change.change for _, _, change in found)
     rows = []
-    for metric, experiment, one in found:
+    for metric, experiment, change in found:
         name, unit = texts.header_and_unit(metric)
-        verdict = texts.verdict(one, changes)
+        verdict = texts.verdict(change, changes)
         rows.append(
             Markup(
                 '<tr><th scope="row">{}</th><td class="words">{}</td><td>{}</td><td>{}</td>'
@@ -145,11 +145,11 @@ def delta_table(changes: "Changes") -> Markup:
             ).format(
                 texts.label(experiment, changes),
                 name,
-                texts.repetitions(one),
-                *(NONE if v is None else page_number(v / unit) for v in one.means),
-                change_text(one.change),
-                interval_text(one.change),
-                forest_mark(one.change, span),
+                texts.repetitions(change),
+                *(NONE if v is None else page_number(v / unit) for v in change.means),
+                change_text(change.change),
+                interval_text(change.change),
+                forest_mark(change.change, span),
                 verdict.split(" ", 1)[0],
                 verdict,
             )

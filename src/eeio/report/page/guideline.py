@@ -39,7 +39,7 @@ class _Row:
 
 def render(guideline: Guideline, quick: Sequence[str]) -> str:
     """The page as text; `quick` are the campaigns that are no measurement."""
-    found = points(guideline)
+    of_map = points(guideline)
     stamp = ""
     if quick:
         stamp = "QUICK"
@@ -53,8 +53,8 @@ def render(guideline: Guideline, quick: Sequence[str]) -> str:
         marks=_marks(guideline, quick),
         answer=texts.verdict(guideline),
         tiles=_tiles(guideline),
-        chart=_map(found, ts, lp, stamp) if found else None,
-        rows=list(map(_row, found)),
+        chart=_map(of_map, ts, lp, stamp) if of_map else None,
+        rows=list(map(_row, of_map)),
         tables=texts.tables(guideline),
         confidence=f"{100 * guideline.confidence:g}",
     )
@@ -162,12 +162,12 @@ def _map(found: Sequence[Point], ts: str, lp: str, stamp: str) -> Markup:
 
 def _ends(figures: Sequence[Estimate]) -> list[float]:
     """All values and ends of intervals that a logarithmic axis can show."""
-    found = []
+    ends = []
     for figure in figures:
-        found += [figure.value or 0.0]
+        ends += [figure.value or 0.0]
         if figure.interval is not None:
-            found += [figure.interval.low, figure.interval.high]
-    return [value for value in found if value > 0]
+            ends += [figure.interval.low, figure.interval.high]
+    return [value for value in ends if value > 0]
 
 
 def _region(across: Scale, up: Scale) -> Iterator[Markup]:

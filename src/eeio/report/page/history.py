@@ -12,9 +12,9 @@ _MOST = 12
 def charts(found: History, stamp: str) -> list[Panel]:
     """A panel for each experiment: those that changed first, the largest change before the others;
     of experiments without a change as many as have room."""
-    drawable = [one for one in found.series if len(one.points) > 1]
-    drawable.sort(key=lambda one: -_largest(one))
-    return [_panel(one, found.metric, stamp) for one in drawable[:_MOST]]
+    drawable = [series for series in found.series if len(series.points) > 1]
+    drawable.sort(key=lambda series: -_largest(series))
+    return [_panel(series, found.metric, stamp) for series in drawable[:_MOST]]
 
 
 def _largest(series: Series) -> float:

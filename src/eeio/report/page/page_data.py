@@ -281,13 +281,13 @@ def _line(page: Page, line: Line) -> dict[str, Any]:
     }
     if row.durable is False:
         body["lasting"] = row.why_not_durable or NO_DURABLE_TIME
-    why = {
-        str(index): why
+    reason = {
+        str(index): reason
         for index, key in enumerate(page.keys or (None,))
-        if (why := why_no_power(row, key)) is not None and why != page.common_reason
+        if (reason := why_no_power(row, key)) is not None and reason != page.common_reason
     }
-    if why:
-        body["why"] = why
+    if reason:
+        body["why"] = reason
     if row.invalid_reasons:
         body["reasons"] = list(row.invalid_reasons)
     if row["bandwidth_bytes_per_s"] is None:

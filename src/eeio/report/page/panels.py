@@ -211,22 +211,22 @@ def lines(title: str, series: Sequence[Line], axes: Axes, note: str = "", stamp:
     if axes.rule is not None:
         pieces.append(_path("idle", f"M{_LEFT} {area.up(axes.rule):.1f}H{_WIDTH - _RIGHT}"))
     pieces += _x_axis(axes, area, bottom)
-    for number, one in enumerate(series):
-        points = [(area.across(x), area.up(y)) for x, y in one.points]
-        if one.is_joined:
+    for number, line in enumerate(series):
+        points = [(area.across(x), area.up(y)) for x, y in line.points]
+        if line.is_joined:
             way = "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
             pieces.append(_path(f"curve s{number % 4}", f"M{way}"))
-        for place in one.marks:
+        for place in line.marks:
             pieces.append(_dot(*points[place], number))
     height = bottom + _BELOW
     if len(series) > 1:
-        for number, one in enumerate(series):
+        for number, line in enumerate(series):
             height += _SMALL_LINE
             sample = _dot(_LEFT + 11, height - 4, number)
-            if one.is_joined:
+            if line.is_joined:
                 sample = _path(f"curve s{number % 4}", f"M{_LEFT} {height - 4}h22")
             pieces.append(sample)
-            pieces.append(_text(_LEFT + 28, height, "small", one.label))
+            pieces.append(_text(_LEFT + 28, height, "small", line.label))
     return replace(_panel(title, note, height + 6, pieces, stamp), note=note)
 
 
@@ -304,15 +304,15 @@ def crossing(
     ours: Sequence[tuple[float, float]], theirs: Sequence[tuple[float, float]]
 ) -> list[float]:
     """Where two lines over the same places cross, interpolated."""
-    found = []
+    crossings = []
     for (before, after), (other_before, other_after) in zip(
         pairwise(ours), pairwise(theirs), strict=True
     ):
         first, second = before[1] - other_before[1], after[1] - other_after[1]
         if first * second < 0:
             share = first / (first - second)
-            found.append(before[0] + share * (after[0] - before[0]))
-    return found
+            crossings.append(before[0] + share * (after[0] - before[0]))
+    return crossings
 
 
 def _panel(

@@ -46,10 +46,10 @@ class PowerSeries:
     def _joules(self) -> Sequence[float]:
         """The energy up to each moment, as far as power was read. For a complete campaign, doubles
         are precise to better than a microjoule."""
-        found: Iterable[float] = map(mul, self.watts[1:], map(sub, self.times_s[1:], self.times_s))
+        steps: Iterable[float] = map(mul, self.watts[1:], map(sub, self.times_s[1:], self.times_s))
         if not self._complete:
-            found = (joules if joules == joules else 0.0 for joules in found)
-        return array("d", accumulate(found, initial=0.0))
+            steps = (joules if joules == joules else 0.0 for joules in steps)
+        return array("d", accumulate(steps, initial=0.0))
 
     @cached_property
     def _complete(self) -> bool:

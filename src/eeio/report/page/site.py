@@ -144,8 +144,8 @@ def _lines(bundle: Bundle, shown: Sequence[Column], prices: Mapping[str, float])
             if row.experiment is None or row.phase is None:
                 continue
             every = (*row.domains, *row.estimates)
-            found: list[DomainFigures | None] = [f for f in every if f["power_w"] is not None]
-            for figures in found or [None]:
+            powered: list[DomainFigures | None] = [f for f in every if f["power_w"] is not None]
+            for figures in powered or [None]:
                 yield _line(bundle, campaign, row, figures, shown, prices)
 
 

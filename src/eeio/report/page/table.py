@@ -99,8 +99,8 @@ def _cells(
 ) -> list[str | list[str] | None] | None:
     if skipped:
         return None
-    found = [column.cell(line.row, figures_of(line.row, key)) for line in page.lines]
-    return list(map(_shown, found))
+    cells = [column.cell(line.row, figures_of(line.row, key)) for line in page.lines]
+    return list(map(_shown, cells))
 
 
 def _shown(cell: Cell) -> str | list[str] | None:

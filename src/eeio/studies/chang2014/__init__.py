@@ -19,20 +19,20 @@ if TYPE_CHECKING:
 
 
 def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:
-    found = []
+    of_campaigns = []
     for campaign in campaigns:
-        found.extend(cells_of(campaign))
-    if not found:
+        of_campaigns.extend(cells_of(campaign))
+    if not of_campaigns:
         return None
     from eeio.studies.chang2014 import paper_figures, tables
 
     stamped = stamp_of(campaigns)
     return Chapter(
-        tables=tuple(tables.tables(found)),
-        plots=tuple(tables.plots(found, stamped)),
-        body={"cells": [cell.to_json() for cell in found]},
+        tables=tuple(tables.tables(of_campaigns)),
+        plots=tuple(tables.plots(of_campaigns, stamped)),
+        body={"cells": [cell.to_json() for cell in of_campaigns]},
         paper=paper_figures.PAPER,
-        beside=paper_figures.compared(found),
+        beside=paper_figures.compared(of_campaigns),
         apart=paper_figures.APART,
     )
 

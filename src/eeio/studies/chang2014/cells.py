@@ -255,11 +255,11 @@ def figure_of_merit(run: Run) -> float | None:
     phase = measured_phase(run)
     if phase is None:
         return None
-    found = _read(phase, THE_FIGURE[phase.name])
+    reading = _read(phase, THE_FIGURE[phase.name])
     # One thread has no children.
-    if found is None:
+    if reading is None:
         return _read(phase, PARENT)
-    return found
+    return reading
 
 
 def cells_of(campaign: Campaign) -> list[VariantCell]:
@@ -273,10 +273,10 @@ def cells_of(campaign: Campaign) -> list[VariantCell]:
     if protocol.study:
         half_width = protocol.study.half_width
     runs = campaign.runs_by_experiment()
-    found = []
+    cells = []
     for planned in varied:
-        found.append(_cell(campaign, planned, runs.get(planned.experiment.id, []), half_width))
-    return [_compared(cell, found) for cell in found]
+        cells.append(_cell(campaign, planned, runs.get(planned.experiment.id, []), half_width))
+    return [_compared(cell, cells) for cell in cells]
 
 
 def _figures(phases: Sequence[Phase], notes: Sequence[str]) -> dict[str, Spread | Missing]:

@@ -144,11 +144,11 @@ def _draw_panel(panel: Axes, row: _Row, cells: Sequence[VariantCell], over_frequ
 def _lines(axis: Axes, cells: Sequence[VariantCell], value: Value, spread: str | None) -> None:
     for variant in dict.fromkeys(cell.variant for cell in cells):
         points = sorted(
-            (cell.frequency_hz / 1e9, found, cell)
+            (cell.frequency_hz / 1e9, height, cell)
             for cell in cells
             if cell.variant == variant
             and cell.frequency_hz is not None
-            and (found := value(cell)) is not None
+            and (height := value(cell)) is not None
         )
         if not points:
             continue
@@ -171,17 +171,17 @@ def _lines(axis: Axes, cells: Sequence[VariantCell], value: Value, spread: str |
 def _bars(axis: Axes, cells: Sequence[VariantCell], value: Value, spread: str | None) -> None:
     names = list(dict.fromkeys(cell.variant for cell in cells))
     for cell in cells:
-        found = value(cell)
-        if found is None:
+        height = value(cell)
+        if height is None:
             continue
         x = names.index(cell.variant)
         share = _share(cell, spread, "half_width")
         axis.bar(
             x,
-            found,
+            height,
             width=0.6,
             color=_COLOURS.get(cell.variant, "#000000"),
-            yerr=found * share if share else None,
+            yerr=height * share if share else None,
             error_kw={"lw": 0.8, "capsize": 2},
         )
     axis.set_xticks(range(len(names)), list(map(_label, names)), fontsize=7)
@@ -198,10 +198,10 @@ def _share(cell: VariantCell, spread: str | None, which: str) -> float:
     """The spread of a figure as a share of its mean; 0 where there is none to show."""
     if spread is None:
         return 0.0
-    found = cell.spread(cell.figure if spread == "relative" else spread)
+    spread_of_cell = cell.spread(cell.figure if spread == "relative" else spread)
     value = None
-    if found:
-        value = getattr(found, which)
+    if spread_of_cell:
+        value = getattr(spread_of_cell, which)
     if value is None:
         return 0.0
     return float(value)

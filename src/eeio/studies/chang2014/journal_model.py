@@ -62,22 +62,22 @@ def metrics(
     commits = Commits(trace.commits)
     begin_s = min(task.begin_s for task in tasks)
     end_s = max(task.syncs[-1].end_s for task in tasks)
-    found = {
+    delays = {
         "threads": float(len({task.task for task in tasks})),
         "commits": float(len(commits.during(begin_s, end_s))),
         "fast_commits": float(len(_during(trace.fast_commits, begin_s, end_s))),
         **_durable(tasks),
     }
-    if not found["fast_commits"]:
+    if not delays["fast_commits"]:
         # A fast commit wakes no traced caller; the few served by jbd2 are not representative.
-        found.update(_waits(tasks, commits))
+        delays.update(_waits(tasks, commits))
     writers = [task for task in tasks if task.writes]
     if writers:
-        found.update(_throughput(writers, commits, includes_sync, blocked_s))
+        delays.update(_throughput(writers, commits, includes_sync, blocked_s))
     creators = [task for task in tasks if task.opened and task.closed and not task.writes]
     if creators:
-        found.update(_creation(creators))
-    return found
+        delays.update(_creation(creators))
+    return delays
 
 
 @dataclass
@@ -168,11 +168,11 @@ def _waits(tasks: Sequence[FileTask], commits: Commits) -> dict[str, float]:
 def with_ratio(metrics: Mapping[str, float]) -> dict[str, float]:
     """The figures of a phase, the tool's and the trace's, with the ratio of the model's to the
     tool's where there are both."""
-    found = dict(metrics)
+    changed = dict(metrics)
     for model, tool in (
         ("model_bandwidth_bytes_per_s", "children_bandwidth_bytes_per_s"),
         ("model_rate_eq9_per_s", "rate_eq9_per_s"),
     ):
-        if model in found and found.get(tool):
-            found["model_ratio"] = found[model] / found[tool]
-    return found
+        if model in changed and changed.get(tool):
+            changed["model_ratio"] = changed[model] / changed[tool]
+    return changed

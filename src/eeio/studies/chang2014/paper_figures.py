@@ -48,9 +48,9 @@ def compared(cells: Sequence[VariantCell]) -> tuple[PaperFigure, ...]:
     """Every figure of the paper for each campaign; the workload must be the paper's."""
     campaigns = dict.fromkeys(cell.campaign for cell in cells)
     return tuple(
-        _figure(name, one, [cell for cell in cells if cell.campaign == name])
+        _figure(name, printed, [cell for cell in cells if cell.campaign == name])
         for name in campaigns
-        for one in _PRINTED
+        for printed in _PRINTED
     )
 
 

@@ -36,17 +36,17 @@ _NOTES = {
 
 def tables(cells: Sequence[VariantCell]) -> list[Table]:
     """Throughput, file creation; both include the variants' effect on durability."""
-    found = []
+    made = []
     for phase, title in (("write", "Journal: throughput"), ("create", "Journal: file creation")):
         chosen = [cell for cell in cells if cell.phase == phase]
         if chosen:
-            found.append(_table(title, phase, chosen))
-    return found
+            made.append(_table(title, phase, chosen))
+    return made
 
 
 def plots(cells: Sequence[VariantCell], stamped: str) -> list[Plot]:
     """Those that there are measured cells for; `stamped` marks them as no measurement."""
-    found = []
+    made = []
     for phase, name, caption, title in (
         ("write", "journal-throughput.svg", "Throughput", "IOzone throughput and the journal"),
         ("create", "journal-creation.svg", "File creation", "File creation and the journal"),
@@ -54,8 +54,8 @@ def plots(cells: Sequence[VariantCell], stamped: str) -> list[Plot]:
         chosen = [cell for cell in cells if cell.phase == phase and cell.n]
         if chosen:
             caption = f"{caption}, by variant of ext4 and frequency"
-            found.append(Plot(name, caption, partial(_draw, chosen, title, phase, stamped)))
-    return found
+            made.append(Plot(name, caption, partial(_draw, chosen, title, phase, stamped)))
+    return made
 
 
 def _draw(cells: Sequence[VariantCell], title: str, phase: str, stamped: str) -> str:

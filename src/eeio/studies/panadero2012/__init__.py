@@ -22,9 +22,9 @@ def _references(campaigns: "Sequence[Campaign]", form: str) -> "Document | None"
     cells = []
     for campaign in campaigns:
         cells.extend(cells_of(campaign))
-    found = references(cells)
-    if found:
-        return document(found)
+    of_cells = references(cells)
+    if of_cells:
+        return document(of_cells)
     return None
 
 
@@ -66,7 +66,7 @@ def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:
     from eeio.comparison.cells import POWER, cells_of
     from eeio.studies.panadero2012.references import references
 
-    found = []
+    of_campaigns = []
     for campaign in campaigns:
         if "btio" not in campaign.tools:
             continue
@@ -77,7 +77,7 @@ def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:
             percent = item.deviation_percent(POWER["system"])
             remark = _remark(item, percent)
             for system, write, read in _PRINTED:
-                found.append(
+                of_campaigns.append(
                     PaperFigure(
                         campaign=campaign.name,
                         topic="an application against its reference values",
@@ -92,10 +92,13 @@ def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:
                 )
     # Other suites have BT-IO, too: there, figures without an equivalent are not mentioned.
     follows = any(Path(campaign.design.suite).name == _SUITE for campaign in campaigns)
-    if not follows and all(figure.ours is None for figure in found):
+    if not follows and all(figure.ours is None for figure in of_campaigns):
         return None
     return Chapter(
-        plots=_plots(campaigns), paper="Panadero et al. 2012", beside=tuple(found), apart=_APART
+        plots=_plots(campaigns),
+        paper="Panadero et al. 2012",
+        beside=tuple(of_campaigns),
+        apart=_APART,
     )
 
 

@@ -239,8 +239,8 @@ def _share(item: Reference, metric: str) -> str:
 
 def lines_of(cells: Sequence[Cell], name: Callable[[Cell], str]) -> list[Line]:
     """The cells in lines of one name each, only those with a request size."""
-    found: dict[str, list[Cell]] = {}
+    by_label: dict[str, list[Cell]] = {}
     for cell in cells:
         if cell.request_size_bytes and cell.n(BANDWIDTH):
-            found.setdefault(name(cell), []).append(cell)
-    return [Line(label, tuple(of_name)) for label, of_name in found.items()]
+            by_label.setdefault(name(cell), []).append(cell)
+    return [Line(label, tuple(of_name)) for label, of_name in by_label.items()]

@@ -14,19 +14,19 @@ if TYPE_CHECKING:
 
 def plots(cells: Sequence[Cell], campaign: str, stamped: str) -> list[Plot]:
     """Those with cells in a campaign; `campaign` distinguishes several, and is empty for one."""
-    found = []
+    made = []
     for name, title, chosen, line in _figures(cells):
         # One request size is no curve.
         if len({cell.request_size_bytes for cell in chosen if cell.n(BANDWIDTH)}) > 1:
-            found.append(_plot(name, title, campaign, partial(_curves, chosen, line, stamped)))
+            made.append(_plot(name, title, campaign, partial(_curves, chosen, line, stamped)))
     compared = []
     for item in references(cells):
         if item.reference and item.application.n(BANDWIDTH):
             compared.append(item)
     if compared:
         title = "An application and its reference values (figure 14)"
-        found.append(_plot("reference", title, campaign, partial(_references, compared, stamped)))
-    return found
+        made.append(_plot("reference", title, campaign, partial(_references, compared, stamped)))
+    return made
 
 
 _PATTERNS = {"sequential": " (figure 6)", "random": " (figure 7)", "strided": ""}

@@ -48,33 +48,33 @@ class Reference:
         return 100.0 * (measured / reference - 1.0)
 
     def to_json(self) -> dict[str, Any]:
-        found = self.reference
+        experiment = self.reference
         metrics = (BANDWIDTH, *POWER.values())
         return {
             "application": self.application.label(tool=True),
             "phase": self.application.factors["phase"],
-            "reference": found.label(tool=True) if found else None,
+            "reference": experiment.label(tool=True) if experiment else None,
             "differs": list(self.differs),
             "reason": self.reason,
             "values": {
                 metric: {
                     "measured": self.application.known(metric),
-                    "reference": found.known(metric) if found else None,
+                    "reference": experiment.known(metric) if experiment else None,
                     "deviation_percent": self.deviation_percent(metric),
                 }
                 for metric in metrics
-                if self.application.n(metric) or (found is not None and found.n(metric))
+                if self.application.n(metric) or (experiment is not None and experiment.n(metric))
             },
         }
 
 
 def references(cells: Sequence[Cell]) -> list[Reference]:
     """Every phase at the application level with its reference."""
-    found = []
+    made = []
     for cell in cells:
         if cell.factors["level"] == "application":
-            found.append(_reference(cell, cells))
-    return found
+            made.append(_reference(cell, cells))
+    return made
 
 
 def _reference(application: Cell, cells: Sequence[Cell]) -> Reference:

@@ -69,7 +69,7 @@ def _design() -> list[Statement]:
 
 
 def _power() -> list[Statement]:
-    found = [
+    statements = [
         Statement(
             "4.1-cache",
             "section 4.1",
@@ -84,24 +84,24 @@ def _power() -> list[Statement]:
         ("MPSoC", "HDD", "2.6", "the mean of both drives' rises is 22.8 %; misprinted"),
         ("MPSoC", "SSD", "68.4", "the mean of both drives' rises is 69.5 %"),
     ):
-        one, two = f"{kind}1", f"{kind}2"
-        found.append(
+        first, second = f"{kind}1", f"{kind}2"
+        statements.append(
             Statement(
                 f"4.2-rise-{machine.lower()}-{kind.lower()}",
                 "section 4.2, table 3",
                 f"{machine} with {kind}s: power during the tests over idle",
                 printed,
                 inputs=(
-                    _IDLE[machine][one],
-                    _IDLE[machine][two],
-                    _BUSY[machine][one],
-                    _BUSY[machine][two],
+                    _IDLE[machine][first],
+                    _IDLE[machine][second],
+                    _BUSY[machine][first],
+                    _BUSY[machine][second],
                 ),
                 formula=lambda i1, i2, b1, b2: 100 * ((b1 + b2) / (i1 + i2) - 1),
                 remark=remark,
             )
         )
-    found += [
+    statements += [
         Statement(
             f"4.2-less-{kind.lower()}",
             "section 4.2, table 3",
@@ -112,7 +112,7 @@ def _power() -> list[Statement]:
         )
         for kind, printed in (("HDD", "74.2"), ("SSD", "83.7"))
     ]
-    found += [
+    statements += [
         Statement(
             id_,
             place,
@@ -126,7 +126,7 @@ def _power() -> list[Statement]:
         )
         for id_, place in (("0-power", "abstract"), ("5-power", "section 5"))
     ]
-    return found
+    return statements
 
 
 def _pair(machine: str, kind: str) -> tuple[str, str]:
@@ -134,7 +134,7 @@ def _pair(machine: str, kind: str) -> tuple[str, str]:
 
 
 def _efficiency() -> list[Statement]:
-    found = []
+    statements = []
     for id_, place, of, kind, printed in (
         ("4.2-hdd-write-sequential", "section 4.2, figure 3(a)", "sequential writes", "HDD", "2"),
         ("4.2-hdd-write-random", "section 4.2, figure 3(b)", "random writes", "HDD", "4.2"),
@@ -157,10 +157,10 @@ def _efficiency() -> list[Statement]:
         if float(printed) > bound:
             faster = float(printed) / bound
             remark += f", and section 5 calls it slower: it was to be {faster:.3g} times as fast"
-        found.append(
+        statements.append(
             Statement(id_, place, f"MPSoC over PC, {kind}s, {of}", printed, "times", remark=remark)
         )
-    found.append(
+    statements.append(
         Statement(
             "4.2-ssd2-write-large",
             "section 4.2, figure 3",
@@ -170,7 +170,7 @@ def _efficiency() -> list[Statement]:
             remark=_DRAWN,
         )
     )
-    return found
+    return statements
 
 
 def _sizes_and_order() -> list[Statement]:

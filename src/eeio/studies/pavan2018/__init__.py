@@ -36,9 +36,9 @@ def _figures(sources: Sequence[Source]) -> Mapping[str, str]:
 
     campaigns = [source.campaign for source in sources]
     watched = [c for c in campaigns if c.name.startswith(_WATCHED)]
-    found = drawn([c for c in campaigns if c.name in _DRAWN])
-    found |= processors(watched, machine_names(watched), stamp_of(watched), SCREEN)
-    return {f"{name}.svg": svg_of(one) for name, one in found.items()}
+    drawings = drawn([c for c in campaigns if c.name in _DRAWN])
+    drawings |= processors(watched, machine_names(watched), stamp_of(watched), SCREEN)
+    return {f"{name}.svg": svg_of(drawing) for name, drawing in drawings.items()}
 
 
 def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:

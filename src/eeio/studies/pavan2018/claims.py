@@ -109,11 +109,11 @@ def _experiment_json(cell: Cell) -> dict[str, Any]:
 
 def claims() -> tuple[Claim, ...]:
     """The list of claims, checked. Raises EeioError for one that cannot be computed."""
-    found = printed()
-    for claim in found:
+    made = printed()
+    for claim in made:
         if claim.value is not None and claim.value not in VALUES:
             raise EeioError(f"claims.yaml: {claim.id}: no value {claim.value!r}")
-    return found
+    return made
 
 
 def replicate(sources: Sequence[Source]) -> Replication:
@@ -142,16 +142,16 @@ def _answer(claim: Claim, data: Data) -> Answer:
         return _value_answer(claim, data)
     assert claim.metric is not None
     chosen = [cell for cell in data.cells if fits(cell, claim.where)]
-    found = differences(pairs(chosen, claim.higher, claim.lower), claim.metric)
-    if not found:
+    differing = differences(pairs(chosen, claim.higher, claim.lower), claim.metric)
+    if not differing:
         return Answer(claim, None, None, "no", (), "the data contain no such experiments")
-    best = largest(found)
+    best = largest(differing)
     if best is None:
-        return _unconfirmed(claim, max(found, key=lambda difference: difference.percent))
+        return _unconfirmed(claim, max(differing, key=lambda difference: difference.percent))
     agrees = agreement(claim.printed, claim.decimals, best.percent)
     if agrees is not None:
         return Answer(claim, best.percent, best.p, agrees, names_of(best), None)
-    others = [d for d in found if d.percent > 0 and d.confirmed()]
+    others = [d for d in differing if d.percent > 0 and d.confirmed()]
     same = next(
         (d for d in others if agreement(claim.printed, claim.decimals, d.percent) is not None), None
     )
@@ -173,14 +173,14 @@ def _answer(claim: Claim, data: Data) -> Answer:
 def _value_answer(claim: Claim, data: Data) -> Answer:
     assert claim.value is not None
     try:
-        found = VALUES[claim.value](data)
+        computed = VALUES[claim.value](data)
     except (KeyError, ValueError) as error:
         reason = f"the data for it is missing ({error})"
         return Answer(claim, None, None, "no", (), reason)
-    if found.value is None:
-        return Answer(claim, None, found.p, "no", found.cells, found.reason)
-    verdict = agreement(claim.printed, claim.decimals, found.value) or "no"
-    return Answer(claim, found.value, found.p, verdict, found.cells, found.reason)
+    if computed.value is None:
+        return Answer(claim, None, computed.p, "no", computed.cells, computed.reason)
+    verdict = agreement(claim.printed, claim.decimals, computed.value) or "no"
+    return Answer(claim, computed.value, computed.p, verdict, computed.cells, computed.reason)
 
 
 def summary(replication: Replication) -> str:

@@ -42,11 +42,11 @@ class Claim:
 def printed() -> tuple[Claim, ...]:
     """All of them. Raises EeioError for one that names neither a metric nor a value, or both."""
     path = Path(__file__).with_name("claims.yaml")
-    found = []
+    made = []
     for item in yaml.safe_load(path.read_text(encoding="utf-8"))["claims"]:
         if ("metric" in item) == ("value" in item):
             raise EeioError(f"{path}: {item['id']}: name a metric, or a value")
-        found.append(
+        made.append(
             Claim(
                 id=item["id"],
                 section=item["section"],
@@ -61,7 +61,7 @@ def printed() -> tuple[Claim, ...]:
                 lower=_sizes(item.get("lower", {})),
             )
         )
-    return tuple(found)
+    return tuple(made)
 
 
 def _sizes(where: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -68,10 +68,10 @@ class Data:
 
     def cell(self, **levels: str) -> Cell:
         """The one cell with these levels."""
-        found = [cell for cell in self.cells if fits(cell, levels)]
-        if len(found) != 1:
-            raise KeyError(f"{len(found)} experiments with {levels}")
-        return found[0]
+        fitting = [cell for cell in self.cells if fits(cell, levels)]
+        if len(fitting) != 1:
+            raise KeyError(f"{len(fitting)} experiments with {levels}")
+        return fitting[0]
 
     def idle(self, machine: str, device: str, domain: str) -> float:
         """Median of the idle samples, W (section 5)."""
@@ -163,7 +163,7 @@ def _durations(data: Data) -> dict[str, float]:
 
 
 def _of_experiments(data: Data, name: Literal["duration_s", "bytes_moved"]) -> dict[str, float]:
-    found: dict[str, list[float]] = {}
+    by_experiment: dict[str, list[float]] = {}
     for (machine, device), source in data.main.items():
         for run in source.campaign.runs:
             experiment = run.experiment
@@ -176,8 +176,8 @@ def _of_experiments(data: Data, name: Literal["duration_s", "bytes_moved"]) -> d
             if name != "duration_s":
                 value = run.phases[0].bytes_moved
             if value is not None:
-                found.setdefault(label, []).append(value)
-    return {label: descriptive.median(values) for label, values in found.items()}
+                by_experiment.setdefault(label, []).append(value)
+    return {label: descriptive.median(values) for label, values in by_experiment.items()}
 
 
 def _usual_duration(data: Data) -> Value:

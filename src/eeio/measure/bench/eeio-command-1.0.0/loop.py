@@ -192,8 +192,8 @@ def account_of_children():
 def account(path):
     with open(path, encoding="ascii") as file:
         # `rchar: 323934` and so on, a line each.
-        found = dict(line.split(": ") for line in file)
-    return {name: int(found.get(name, "")) for name in ACCOUNTS}
+        counts = dict(line.split(": ") for line in file)
+    return {name: int(counts.get(name, "")) for name in ACCOUNTS}
 
 
 def own_peak_bytes():
