@@ -24,7 +24,7 @@ WITHIN_MS_S = 0.1
 
 _OBJECT = re.compile(r'^[ \t]{0,40}\{|\{(?=\s{0,99}"fio version")', re.M)
 _NO_NUMBER = re.compile(r"(: ?)-?(?:nan|inf)\b")
-"""fio prints `-nan` for the mean of nothing, which is no JSON."""
+"""fio prints `-nan` for the mean of no request, which is no JSON."""
 _MOST_WRAPPERS = 5
 _KINDS = (("slat", "submission"), ("clat", "completion"), ("lat", "total"))
 _RANKS = {50.0: "p50", 95.0: "p95", 99.0: "p99", 99.9: "p999", 99.99: "p9999"}
