@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
+from eeio.record.consistency import MOST_TIMES
 from eeio_parsers.format import Format
 from eeio_parsers.found import (
     MIB,
@@ -14,8 +15,10 @@ from eeio_parsers.found import (
     FoundReport,
     figure,
     first_group,
+    more_exact_rate,
     none_found,
     number,
+    rounding,
 )
 from eeio_parsers.rules import FoundFile, Rules
 
@@ -53,20 +56,60 @@ def _start(date: str, time: str, end: str | None, rest: str) -> str | None:
     return start.isoformat(timespec="milliseconds")
 
 
-def _phase(
-    name: str, place: int, rates: tuple[float, float, float, float], rest: str, started: str | None
-) -> FoundPhase:
-    """`rates` are operations/s, MiB/s, bytes of a request and the share of reads in %."""
-    iops, rate, request, reads = rates
+@dataclass(frozen=True)
+class _Average:
+    """The figures of a run as vdbench prints them. Operations of file systems are also others than
+    transfers; the sum of `transfers` is of those only."""
+
+    operations_per_s: str
+    transfers_per_s: tuple[str, ...]
+    mib_per_s: str
+    mean_bytes: str
+    read_percent: float
+
+    @property
+    def transferred_bytes_per_s(self) -> float:
+        return sum(map(figure, self.transfers_per_s)) * figure(self.mean_bytes)
+
+    @property
+    def bandwidth_bytes_per_s(self) -> float:
+        """vdbench prints MiB/s with two decimals, so that small rates are 0.00, and cuts the
+        decimals of the mean off."""
+        per_s = sum(map(figure, self.transfers_per_s))
+        digits = sum(map(rounding, self.transfers_per_s)) * figure(self.mean_bytes)
+        return more_exact_rate(
+            self.mib_per_s, MIB, self.transferred_bytes_per_s, digits + per_s * _CUT_OFF_BYTES
+        )
+
+    @property
+    def error(self) -> str | None:
+        """Why the run is invalid."""
+        bandwidth, transferred = self.bandwidth_bytes_per_s, self.transferred_bytes_per_s
+        if not figure(self.operations_per_s) and not bandwidth:
+            return "vdbench counted no I/O in it"
+        less, more = sorted((bandwidth, transferred))
+        if transferred and more > MOST_TIMES * less:
+            return (
+                f"{' + '.join(self.transfers_per_s)} transfers/s of {self.mean_bytes} bytes are "
+                f"{transferred:.6g} bytes/s, but its bandwidth is {self.mib_per_s} MiB/s"
+            )
+        return None
+
+
+_CUT_OFF_BYTES = 1.0
+
+
+def _phase(name: str, place: int, average: _Average, rest: str, started: str | None) -> FoundPhase:
+    reads = average.read_percent
     loops = rest.partition("For loops:")[2].strip()
     return FoundPhase(
-        error=None if iops or rate else "vdbench counted no I/O in it",
+        error=average.error,
         name=name,
         operation={100.0: "read", 0.0: "write"}.get(round(reads, 6), "mixed"),
         group=str(place),
-        request_bytes=round(request) or None,
-        bandwidth_bytes_per_s=rate * MIB,
-        iops=iops,
+        request_bytes=round(figure(average.mean_bytes)) or None,
+        bandwidth_bytes_per_s=average.bandwidth_bytes_per_s,
+        iops=figure(average.operations_per_s),
         options={"read_share": f"{reads:g} %"}
         | ({"for loops": loops} if loops not in ("", "None") else {}),
         started_utc=started,
@@ -88,38 +131,35 @@ def read_text(text: str) -> Iterator[FoundReport]:
             date, header = date or line["date"], line["header"]
         elif date and time and started is None:
             started = _start(date, time, line["end"], rest)
-        rates = None
+        average = None
         if line["row"]:
-            rates = _rates(line["row"], header)
-        if rates is not None:
+            average = _average(line["row"], header)
+        if average is not None:
             # Without the line of its start, nothing shows that another run is a repetition.
             index = len(phases)
-            phases.append(_phase(name or f"run {index}", index, rates, rest, started))
+            phases.append(_phase(name or f"run {index}", index, average, rest, started))
     if not phases:
         raise none_found("vdbench", "no line `avg_`: it was ended before its first run was done")
     yield FoundReport(tuple(phases), first_group(version))
 
 
-_Rates = tuple[float, float, float, float]
-"""Requests/s, MiB/s, request size, and the share of reads in %."""
-
-
-def _rates(row: str, header: str | None) -> _Rates | None:
+def _average(row: str, header: str | None) -> _Average | None:
     """None for a row of another form."""
-    cells = list(map(number, row.split()))
+    words = row.split()
+    cells = list(map(number, words))
     of_files = (header or "").startswith(".") or (header is None and len(cells) > 14)
     if len(cells) < 4 or None in cells[: 13 if of_files else 4]:
         return None
     known = [cell or 0.0 for cell in cells]
     if not of_files:
-        return known[0], known[1], known[2], known[3]
+        return _Average(words[0], (words[0],), words[1], words[2], known[3])
     reads, writes = known[5], known[7]
     share = known[4]
     if not writes or not reads:
         share = 100.0
         if writes:
             share = 0.0
-    return known[0], known[11], known[12], share
+    return _Average(words[0], (words[5], words[7]), words[11], words[12], share)
 
 
 FLATFILE_CSV = re.compile(r"^\"?(?:tod|date)\"?,[^\n]{0,99}\bRun\"?,\"?Interval\"?,", re.M)
@@ -164,13 +204,27 @@ def _flatfile(rows: Sequence[Mapping[str, str]]) -> FoundReport:
             reads = 100.0
             if read + write:
                 reads = 100 * read / (read + write)
-        request = number(row.get("bytes/io")) or number(row.get("xfersize")) or 0.0
-        rates = (figure(row["rate"]), figure(row["mb/sec"]), request, reads)
+        transfers = [row[name] for name in ("read_rate", "write_rate") if name in row]
+        average = _Average(
+            operations_per_s=row["rate"],
+            transfers_per_s=tuple(transfers or [row["rate"]]),
+            mib_per_s=row["mb/sec"],
+            mean_bytes=_mean_bytes(row),
+            read_percent=reads,
+        )
         loops = " ".join(f"{key}={row[key]}" for key in ("reqrate", "threads") if key in row)
-        phases.append(_phase(row["run"], len(phases), rates, f"For loops: {loops}", None))
+        phases.append(_phase(row["run"], len(phases), average, f"For loops: {loops}", None))
     if not phases:
         raise none_found("vdbench", "no line `avg_`: it was ended before its first run was done")
     return FoundReport(tuple(phases))
+
+
+def _mean_bytes(row: Mapping[str, str]) -> str:
+    """In a flatfile of file systems the mean is called Xfersize."""
+    for name in ("bytes/io", "xfersize"):
+        if number(row.get(name)):
+            return row[name]
+    return "0"
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tests.eeio.importing.importer import Importer
 from tests.eeio.importing.read import KIB, read_one, why_rejected
 
@@ -140,6 +141,30 @@ def test_a_vdbench_run_without_io_is_invalid(home: Path, tmp_path: Path) -> None
     assert one.reports[0].phases[0].error == "vdbench counted no I/O in it"
     (campaign,) = results.campaigns([one], "x")
     assert all(run.validity or run.phases[0].validity for run in campaign.runs)
+
+
+def test_a_rate_that_vdbench_rounds_is_computed_from_its_requests(
+    home: Path, tmp_path: Path
+) -> None:
+    """0.00 stands for up to 5243 bytes/s, and 0.01 for 5243 to 15729."""
+    line = "16:24:30.181  avg_2-60  {} {} {}  75.00    3.475    3.475\n"
+    start = "16:24:29.004 Starting RD=rd{}; I/O rate: 50; elapsed=60; For loops: None\n"
+    averages = (
+        ("0.14", "0.00", "4096"),
+        ("1.46", "0.01", "4096"),
+        ("9584.20", "71.46", "7817"),
+        ("100.00", "0.00", "4096"),
+    )
+    lines = (start.format(k) + line.format(*average) for k, average in enumerate(averages))
+    one = read_one(tmp_path, "Vdbench distribution: vdbench50407\n" + "".join(lines))
+    (report,) = one.reports
+    assert [phase.bandwidth_bytes_per_s for phase in report.phases] == pytest.approx(
+        [0.14 * 4096, 1.46 * 4096, 71.46 * KIB**2, 0]
+    )
+    why = "100.00 transfers/s of 4096 bytes are 409600 bytes/s, but its bandwidth is 0.00 MiB/s"
+    assert [phase.error for phase in report.phases] == [None, None, None, why]
+    (campaign,) = results.campaigns([one], "x")
+    assert [bool(run.phases[0].validity) for run in campaign.runs] == [False, False, False, True]
 
 
 def test_a_share_of_reads_from_two_rates_is_rounded(tmp_path: Path) -> None:
