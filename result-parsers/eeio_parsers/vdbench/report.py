@@ -25,7 +25,8 @@ from eeio_parsers.found import (
 from eeio_parsers.rules import FoundFile, Rules
 
 TEXT = re.compile(
-    r"Vdbench distribution:\s{0,99}\S|\binterval\s{1,99}i/o\s{1,99}MB/sec\s{1,99}bytes"
+    r"Vdbench distribution:\s{0,99}\S|^Vdbench summary report, created "
+    r"|\binterval\s{1,99}i/o\s{1,99}MB/sec\s{1,99}bytes"
     r"|\bInterval\.{1,9} \.ReqstdOps|^\d\d:\d\d:\d\d\.\d{3}\s{0,99}avg_\d{1,20}-\d{1,20}\s",
     re.M,
 )

@@ -146,6 +146,17 @@ def test_runs_of_vdbench_in_loops_are_no_repetitions(tmp_path: Path, imported: I
     assert sorted(map(sorted, sets.values())) == [[512], [512], [512], [522, 532], [522, 532]]
 
 
+def test_a_vdbench_that_was_ended_before_its_first_run(tmp_path: Path) -> None:
+    """The beginning of its summary, with links only."""
+    text = (
+        "<title>Vdbench out/summary.html</title><pre>\nCopyright (c) 2000, 2018, Oracle.\n"
+        "Vdbench summary report, created 16:12:16 Mar 08 2019 ICT (09:12:16 Mar 08 2019 UTC)\n\n"
+        'Link to logfile:                 <A HREF="logfile.html">logfile</A>\n'
+    )
+    wanted = "vdbench: no line `avg_`: it was ended before its first run was done"
+    assert why_rejected(tmp_path, text) == wanted
+
+
 def test_a_vdbench_run_without_io_is_invalid(home: Path, tmp_path: Path) -> None:
     row = "16:24:30.181     avg_2-1  0.0     0.00       0   0.00    0.000    0.000\n"
     start = "16:24:29.004 Starting RD=SD_format; I/O rate: MAX; elapsed=(none); For loops: None\n"
