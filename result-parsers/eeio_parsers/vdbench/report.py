@@ -41,6 +41,11 @@ _LINES = re.compile(
     r"|^\d\d:\d\d:\d\d\.\d{3}\s{1,99}(?P<interval>\d{1,20})\s(?P<of_interval>[^\n]*)$",
     re.M,
 )
+_PART = re.compile(
+    r"^(?:[A-Z][A-Za-z ]{0,30})?[Rr]eport(?:\(s\))? for (?:host|slave|sd|wd|fsd|fwd)[= ]\S{1,200}",
+    re.M,
+)
+"""The title of a file with the work of one host, slave, volume or workload."""
 _LOOP_OF_SIZES = re.compile(r"(?<!\S)xfersize=(\S{1,40})")
 _FORMAT = "%b %d, %Y %H:%M:%S.%f"
 
@@ -206,7 +211,9 @@ def read_text(text: str) -> Iterator[FoundReport]:
             raise none_found("vdbench", f"cut off in the average of {run.name!r:.80}")
     if not phases:
         raise none_found("vdbench", "no line `avg_`: it was ended before its first run was done")
-    yield FoundReport(tuple(phases), first_group(version))
+    part = _PART.search(text)
+    notes = (f"may be a part of a run: {part[0]!r:.200}",) if part else ()
+    yield FoundReport(tuple(phases), first_group(version), notes=notes)
 
 
 def _is_of_files(row: str, header: str | None) -> bool:

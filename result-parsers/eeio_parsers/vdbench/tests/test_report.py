@@ -157,6 +157,23 @@ def test_a_vdbench_that_was_ended_before_its_first_run(tmp_path: Path) -> None:
     assert why_rejected(tmp_path, text) == wanted
 
 
+@pytest.mark.parametrize(
+    "title",
+    [
+        "Slave summary report for slave=n1-0",
+        "Host summary report(s) for host=n1",
+        "Workload Report for wd=wd35",
+        "SD report for sd=sd1",
+        "Report for fsd fsd1",
+    ],
+)
+def test_a_file_of_one_slave_or_workload_has_a_note(title: str, tmp_path: Path) -> None:
+    (report,) = read_one(tmp_path, f"<pre>\n{title}\n\n{_volumes([], 4096)}").reports
+    assert report.notes == (f"may be a part of a run: {title!r}",)
+    (report,) = read_one(tmp_path, f"<pre>\nRun totals\n\n{_volumes([], 4096)}").reports
+    assert report.notes == ()
+
+
 def test_a_vdbench_run_without_io_is_invalid(home: Path, tmp_path: Path) -> None:
     row = "16:24:30.181     avg_2-1  0.0     0.00       0   0.00    0.000    0.000\n"
     start = "16:24:29.004 Starting RD=SD_format; I/O rate: MAX; elapsed=(none); For loops: None\n"
