@@ -229,6 +229,22 @@ def figure(text: object) -> float:
     return value
 
 
+def rounding(text: str) -> float:
+    """Half of the last digit that a tool printed."""
+    return 0.5 * 10.0 ** -len(text.partition(".")[2])
+
+
+def more_exact_rate(printed: str, unit: float, computed: float, within: float) -> float:
+    """A rate as printed, in units of so many bytes/s, or as requests/s times their size: the one
+    with more digits. The printed one if the two differ by more than their digits explain."""
+    rate, printed_within = figure(printed) * unit, rounding(printed) * unit
+    if abs(rate - computed) > printed_within + within:
+        return rate
+    if printed_within * computed > within * rate:
+        return computed
+    return rate
+
+
 def first_group(match: re.Match[str] | None) -> str | None:
     """None without a match."""
     if match is None:

@@ -4,14 +4,16 @@ import csv
 import itertools
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from eeio.errors import ToolOutputError
 from eeio_parsers.format import Format
 from eeio_parsers.found import (
     MIB,
     FoundPhase,
     FoundReport,
+    complete,
     count,
     figure,
     none_found,
@@ -22,7 +24,7 @@ from eeio_parsers.rules import Rules
 
 _MOVES = {"WRITE": "write", "READ": "read"}
 _PASSED_OVER = ("SYNC", "DROPCACHE", "DROPCACHES")
-"""Phases that move nothing."""
+"""Phases without I/O."""
 _METADATA = (
     "MKDIRS",
     "MKBUCKETS",
@@ -216,44 +218,102 @@ def read_json(text: str) -> Iterator[FoundReport]:
 
 
 TEXT = re.compile(r"^OPERATION\s{1,99}RESULT TYPE\s{1,99}FIRST DONE\s{1,99}LAST DONE", re.M)
+_LINE = re.compile(
+    rf"(?P<header>{TEXT.pattern})"
+    r"|^(?P<phase>[A-Z]+\d*)\s{1,99}Elapsed (?:time|ms)\s{0,99}:"
+    r"\s{0,99}\S{1,99}[ \t]{1,99}(?P<elapsed>\S{1,99})"
+    r"|^(?P<end>---)[ \t]{0,99}$"
+    r"|^[ \t]{1,99}(?P<name>\w{1,40}/s|IOPS|Throughput Mi?B/s|Total \w{1,40}|\w{1,40} total)"
+    r"[ \t]{0,99}:[ \t]{0,99}\S{1,99}[ \t]{1,99}(?P<last>\S{1,99})[ \t]{0,99}$",
+    re.M,
+)
+_SERVICES = re.compile(r"^Service now listening\b", re.M)
+_OF_SERVICES = (
+    "services of elbencho printed into this file too: a result may be that of one host, and a part "
+    "of another result"
+)
 
 
 def read_text(text: str) -> Iterator[FoundReport]:
     """The tables on a terminal: whole MiB/s and IOPS of the last finisher."""
-    blocks = re.split(r"^(?=[A-Z]+\d*\s{1,99}(?:Elapsed time|Elapsed ms))", text, flags=re.M)
-    for block in blocks:
-        head = re.match(
-            r"([A-Z]+\d*)\s{1,99}Elapsed (?:time|ms)\s{0,99}:\s{0,99}(\S{1,99})\s{1,99}(\S{1,99})",
-            block,
-        )
-        if head is None:
-            continue
-        if head[1].startswith("RWMIX"):
-            raise none_found(
-                "elbencho", f"{head[1]}: import its CSV or JSON: its text is not known"
-            )
+    found, damaged = list[FoundReport](), list[ToolOutputError]()
+    lines = list(_LINE.finditer(text))
+    has_ends = any(line["end"] for line in lines)
+    for block in _blocks(lines, has_ends):
+        try:
+            _check_separate(block, has_ends)
+        except ToolOutputError as error:
+            damaged.append(error)
+        else:
+            found += _of_block(block)
+    if _SERVICES.search(text):
+        found = [replace(report, notes=(_OF_SERVICES,)) for report in found]
+    yield from complete(found, damaged)
 
-        def last(name: str, block: str = block) -> float | None:
-            match = re.search(
-                r"^\s{0,99}" + name + r"\s{0,99}:\s{0,99}\S{1,99}\s{1,99}(\S{1,99})\s{0,99}$",
-                block,
-                re.M,
-            )
-            if match:
-                return number(match[1])
-            return None
 
-        values = {
-            "rate": _scaled(last(r"Throughput MiB/s"), MIB),
-            "iops": last("IOPS"),
-            "entries": last(r"(?:Files|Dirs|Entries)/s"),
-            "moved": _scaled(last(r"Total MiB"), MIB),
-            "runtime_s": _duration_s(head[3]),
-        }
-        moved, runtime_s, rate = values["moved"], values["runtime_s"], values["rate"]
-        if moved and runtime_s and rate and abs(moved / runtime_s - rate) <= MIB:
-            values["rate"] = moved / runtime_s  # it prints whole MiB/s
-        yield from _elbencho(head[1], values, {})
+def _blocks(lines: Sequence[re.Match[str]], has_ends: bool) -> list[list[re.Match[str]]]:
+    """The lines of each block: from the time of a phase to `---`, which old versions do not print.
+    Processes that share a file print into each other's blocks, and a figure does not show its
+    process: a block then continues until there were as many `---` as phases."""
+    blocks, unfinished = list[list[re.Match[str]]](), 0
+    for line in lines:
+        if line["header"]:
+            unfinished = 0
+            blocks.append([])
+        elif line["phase"]:
+            if not unfinished or not has_ends:
+                blocks.append([])
+            unfinished += 1
+            blocks[-1].append(line)
+        elif line["name"] and blocks:
+            # Behind the end of a block it is another's, and so may be those before it.
+            blocks[-1].append(line)
+        elif line["end"] and unfinished:
+            unfinished -= 1
+            blocks[-1].append(line)
+    return list(filter(None, blocks))
+
+
+def _check_separate(block: Sequence[re.Match[str]], has_ends: bool) -> None:
+    """Raises ToolOutputError for lines that may be of several blocks, or of one that is cut off."""
+    first, names, is_ended = block[0], set[str](), False
+    for line in block:
+        where = f"line {_number(line)}: {' '.join(line[0].split())!r:.80}"
+        if line["phase"] and line is not first:
+            raise none_found("elbencho", f"{where} interrupts the block of line {_number(first)}")
+        if line["name"] and (is_ended or not first["phase"]):
+            raise none_found("elbencho", f"{where} is in no block")
+        if line["name"] in names:
+            raise none_found("elbencho", f"{where} is the second one in its block")
+        if line["name"]:
+            names.add(line["name"])
+        is_ended = is_ended or bool(line["end"])
+    if has_ends and not is_ended:
+        raise none_found("elbencho", f"cut off: no `---` ends the block of line {_number(first)}")
+
+
+def _number(line: re.Match[str]) -> int:
+    return line.string.count("\n", 0, line.start()) + 1
+
+
+def _of_block(block: Sequence[re.Match[str]]) -> Iterator[FoundReport]:
+    phase = block[0]["phase"]
+    if phase.startswith("RWMIX"):
+        raise none_found("elbencho", f"{phase}: import its CSV or JSON: its text is not known")
+    last = {line["name"]: number(line["last"]) for line in block if line["name"]}
+    entries = [last[name] for name in ("Files/s", "Dirs/s", "Entries/s") if name in last]
+    rate, moved = last.get("Throughput MiB/s"), last.get("Total MiB")
+    runtime_s = _duration_s(block[0]["elapsed"])
+    if moved and runtime_s and rate and abs(moved / runtime_s - rate) <= 1:
+        rate = moved / runtime_s  # it prints whole MiB/s
+    values = {
+        "rate": None if rate is None else rate * MIB,
+        "iops": last.get("IOPS"),
+        "entries": entries[0] if entries else None,
+        "moved": None if moved is None else moved * MIB,
+        "runtime_s": runtime_s,
+    }
+    yield from _elbencho(phase, values, {})
 
 
 def _duration_s(text: str) -> float | None:

@@ -24,7 +24,7 @@ WITHIN_MS_S = 0.1
 
 _OBJECT = re.compile(r'^[ \t]{0,40}\{|\{(?=\s{0,99}"fio version")', re.M)
 _NO_NUMBER = re.compile(r"(: ?)-?(?:nan|inf)\b")
-"""fio prints `-nan` for the mean of nothing, which is no JSON."""
+"""fio prints `-nan` for the mean of no request, which is no JSON."""
 _MOST_WRAPPERS = 5
 _KINDS = (("slat", "submission"), ("clat", "completion"), ("lat", "total"))
 _RANKS = {50.0: "p50", 95.0: "p95", 99.0: "p99", 99.9: "p999", 99.99: "p9999"}
@@ -89,11 +89,12 @@ class Report:
 def reports(text: str) -> Iterator[tuple[Report, int]]:
     """Every report of a text and where it begins, with noise before, between and behind them.
     Raises ToolOutputError."""
-    decoder = json.JSONDecoder(object_pairs_hook=unique)
+    decoder = json.JSONDecoder(object_pairs_hook=_object)
     end, has_no_number = 0, False
     while (begin := _OBJECT.search(text, end)) is not None:
         try:
             body, end = decoder.raw_decode(text, begin.end() - 1)
+            _check_unique(body)
         except (ValueError, RecursionError) as error:
             if not has_no_number and _NO_NUMBER.search(text, begin.start()):
                 # Places before this object stay.
@@ -108,6 +109,43 @@ def reports(text: str) -> Iterator[tuple[Report, int]]:
             continue
         for of_fio in _reports_in(body):
             yield report(of_fio), begin.start()
+
+
+_OF_OPTIONS = ("job options", "global options")
+"""fio writes each option as often as it was given."""
+_ADDED_OPTIONS = ("filename",)
+"""Of these, fio uses all values, as those that one value separates by colons; else the last."""
+
+
+class _Repeated(dict[str, Any]):
+    """An object with two values of one key, which only options may be."""
+
+    why = ""
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Raises ValueError if one of its objects has two values of one key, but for options."""
+    for key, value in pairs:
+        if key not in _OF_OPTIONS:
+            _check_unique(value)
+    try:
+        return unique(pairs)
+    except ValueError as error:
+        body = _Repeated(pairs)
+        body.why = str(error)
+    for key in _ADDED_OPTIONS:
+        if key in body:
+            values = dict.fromkeys(str(value) for name, value in pairs if name == key)
+            body[key] = ":".join(values)
+    return body
+
+
+def _check_unique(value: Any) -> None:
+    if isinstance(value, _Repeated):
+        raise ValueError(value.why)
+    if isinstance(value, list):
+        for each in value:
+            _check_unique(each)
 
 
 def _reports_in(body: Any, depth: int = 0) -> Iterator[Mapping[str, Any]]:

@@ -79,6 +79,11 @@ def _io500_pattern(name: str) -> str | None:
     return None
 
 
+def reject_ini(text: str) -> Iterator[FoundReport]:
+    """`result.txt` has the scores of the phases, and their times with all that is around them."""
+    raise none_found("IO500", "a result.txt: import the result_summary.txt next to it")
+
+
 def _reject_summaries(files: Sequence[FoundFile]) -> None:
     """Those of IO500 with the results of its tools next to them."""
     detailed = {
@@ -94,4 +99,5 @@ FORMATS = (
     Format(
         "io500", "text", read_io500, begins=re.compile(r"^[^\[\n]{0,40}\[RESULT\w{0,80}\]", re.M)
     ),
+    Format("io500", "ini", reject_ini, begins=re.compile(r"^version\s{0,99}= io500-", re.M)),
 )

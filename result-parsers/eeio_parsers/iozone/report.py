@@ -14,7 +14,7 @@ from eeio_parsers.found import (
     first_group,
     none_found,
 )
-from eeio_parsers.iozone import table
+from eeio_parsers.iozone import excel, table
 from eeio_parsers.rules import Rules
 
 _BEGIN = re.compile(r"^\s{0,99}Iozone: Performance Test of File I/O", re.M)
@@ -117,19 +117,41 @@ def _table(part: str, direct: bool | None, command: Sequence[str]) -> Iterator[F
         for test, rate_kib_per_s, _ in row.cells:
             if rate_kib_per_s == 0 and has_no_second_tests:
                 continue
-            yield FoundPhase(
-                name=test.name,
-                operation=test.operation,
-                access_pattern=test.spatiality,
-                group=f"{row.file_kib} kB {row.record_kib}",
-                request_bytes=row.record_kib * KIB,
-                direct=direct and not test.is_buffered,
-                jobs=1,
-                bandwidth_bytes_per_s=float(rate_kib_per_s * KIB),
-                bytes=row.file_kib * KIB,
-                options={"file size": f"{row.file_kib} kB"},
-                error=None if rate_kib_per_s else "IOzone printed a rate of 0",
-            )
+            phase = _of_cell(test, row.file_kib, row.record_kib, rate_kib_per_s)
+            yield replace(phase, direct=direct and not test.is_buffered)
+
+
+def _of_cell(test: table.Test, file_kib: int, record_kib: int, rate_kib_per_s: int) -> FoundPhase:
+    return FoundPhase(
+        name=test.name,
+        operation=test.operation,
+        access_pattern=test.spatiality,
+        group=f"{file_kib} kB {record_kib}",
+        request_bytes=record_kib * KIB,
+        jobs=1,
+        bandwidth_bytes_per_s=float(rate_kib_per_s * KIB),
+        bytes=file_kib * KIB,
+        options={"file size": f"{file_kib} kB"},
+        error=None if rate_kib_per_s else "IOzone printed a rate of 0",
+    )
+
+
+def read_excel(text: str) -> Iterator[FoundReport]:
+    """The tables of -R without IOzone's other output, which has them as well."""
+    if TEXT.search(text):
+        raise none_found("IOzone", "tables of -R above another report: each needs a separate file")
+    for part in excel.parts(text):
+        phases = tuple(
+            _of_cell(cell.test, cell.file_kib, cell.record_kib, cell.rate_kib_per_s)
+            for cell in part.cells
+        )
+        notes = [_NO_UNIT]
+        if part.missing:
+            notes.append(f"a part of IOzone's tables: without {', '.join(part.missing)}")
+        yield FoundReport(phases, notes=tuple(notes), begins_at=part.begins_at)
+
+
+_NO_UNIT = "tables of -R do not state their unit: it is kB/s, unless IOzone was run with -O or -N"
 
 
 def _size(part: str, name: str) -> int | None:
@@ -178,4 +200,7 @@ def _flushes(options: Mapping[str, str]) -> bool:
 
 
 RULES = {"iozone": Rules(flushes=_flushes)}
-FORMATS = (Format("iozone", "text", read_text, begins=TEXT),)
+FORMATS = (
+    Format("iozone", "text", read_text, begins=TEXT),
+    Format("iozone", "excel", read_excel, begins=excel.BEGIN),
+)

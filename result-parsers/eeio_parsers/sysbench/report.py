@@ -11,7 +11,9 @@ from eeio_parsers.found import (
     FoundReport,
     figure,
     first_group,
+    more_exact_rate,
     none_found,
+    rounding,
     size,
 )
 from eeio_parsers.rules import Rules
@@ -101,7 +103,7 @@ def _phases(part: str) -> Iterator[FoundPhase]:
         options={name: value for name, value in settings.items() if value is not None},
     )
     for operation in ("read", "write"):
-        rate, iops, moved = _rates(part, operation, seconds)
+        rate, iops, moved = _rates(part, operation, seconds, common.request_bytes)
         if rate:
             yield replace(
                 common,
@@ -120,21 +122,29 @@ def _pattern(mode: str) -> str:
 
 
 def _rates(
-    part: str, operation: str, seconds: float | None
+    part: str, operation: str, seconds: float | None, request: int | None
 ) -> tuple[float | None, float | None, int | None]:
     """Bytes/s, requests/s and bytes: sysbench 1.1 and 1.0 print rates, older ones the bytes."""
     both = re.search(_SYSBENCH_1_1 % operation, part, re.M)
     if both:
-        return figure(both[2]) * MIB, figure(both[1]), None
+        return _exact(both[2], both[1], request), figure(both[1]), None
     past = {"read": "read", "write": "written"}[operation]
     iops = _first(rf"^\s{{1,99}}{operation}s/s:\s{{1,99}}([\d.]{{1,30}})", part)
     per_s = None
     if iops:
         per_s = figure(iops)
     if rate := _first(rf"^\s{{1,99}}{past}, MiB/s:\s{{1,99}}([\d.]{{1,30}})", part):
-        return figure(rate) * MIB, per_s, None
+        return _exact(rate, iops, request), per_s, None
     moved = size(_first(rf"\b{past.title()} ([\d.]{{1,30}}\w{{1,80}})", part) or "")
     return (moved / seconds if moved and seconds else None), per_s, moved
+
+
+def _exact(mib_per_s: str, per_s: str | None, request: int | None) -> float:
+    """Bytes/s. With two decimals of MiB/s, a small rate is up to half off."""
+    if per_s is None or request is None:
+        return figure(mib_per_s) * MIB
+    within = rounding(per_s) * request
+    return more_exact_rate(mib_per_s, MIB, figure(per_s) * request, within)
 
 
 def _counted(part: str, operation: str, seconds: float | None) -> float | None:

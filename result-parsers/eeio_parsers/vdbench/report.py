@@ -3,24 +3,30 @@
 import csv
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
+from eeio.record.consistency import MOST_TIMES
 from eeio_parsers.format import Format
 from eeio_parsers.found import (
     MIB,
     FoundPhase,
     FoundReport,
+    count,
     figure,
     first_group,
+    more_exact_rate,
     none_found,
     number,
+    rounding,
+    size,
 )
 from eeio_parsers.rules import FoundFile, Rules
 
 TEXT = re.compile(
-    r"Vdbench distribution:\s{0,99}\S|\binterval\s{1,99}i/o\s{1,99}MB/sec\s{1,99}bytes"
+    r"Vdbench distribution:\s{0,99}\S|^Vdbench summary report, created "
+    r"|\binterval\s{1,99}i/o\s{1,99}MB/sec\s{1,99}bytes"
     r"|\bInterval\.{1,9} \.ReqstdOps|^\d\d:\d\d:\d\d\.\d{3}\s{0,99}avg_\d{1,20}-\d{1,20}\s",
     re.M,
 )
@@ -32,9 +38,15 @@ _LINES = re.compile(
     r"|^(?:[\d:.]{12} )?(?P<date>[A-Z][a-z]{2} \d\d, \d{4})\s{1,99}"
     r"(?P<header>interval|\.{1,2}Interval)"
     r"|^(?P<end>\d\d:\d\d:\d\d\.\d{3})\s{0,99}avg_\d{1,20}-\d{1,20}\s{1,99}(?P<row>[^\n]*)$"
-    r"|^\d\d:\d\d:\d\d\.\d{3}\s{1,99}(?P<interval>\d{1,20})\s",
+    r"|^\d\d:\d\d:\d\d\.\d{3}\s{1,99}(?P<interval>\d{1,20})\s(?P<of_interval>[^\n]*)$",
     re.M,
 )
+_PART = re.compile(
+    r"^(?:[A-Z][A-Za-z ]{0,30})?[Rr]eport(?:\(s\))? for (?:host|slave|sd|wd|fsd|fwd)[= ]\S{1,200}",
+    re.M,
+)
+"""The title of a file with the work of one host, slave, volume or workload."""
+_LOOP_OF_SIZES = re.compile(r"(?<!\S)xfersize=(\S{1,40})")
 _FORMAT = "%b %d, %Y %H:%M:%S.%f"
 
 
@@ -53,73 +65,186 @@ def _start(date: str, time: str, end: str | None, rest: str) -> str | None:
     return start.isoformat(timespec="milliseconds")
 
 
-def _phase(
-    name: str, place: int, rates: tuple[float, float, float, float], rest: str, started: str | None
-) -> FoundPhase:
-    """`rates` are operations/s, MiB/s, bytes of a request and the share of reads in %."""
-    iops, rate, request, reads = rates
+@dataclass(frozen=True)
+class _Average:
+    """The figures of a run as vdbench prints them. Operations of file systems are also others than
+    transfers; the sum of `transfers_per_s` is of those only. `means_of_intervals` are the mean
+    sizes in the intervals of the run; `requested_*` are None where the file does not state them."""
+
+    operations_per_s: str
+    transfers_per_s: tuple[str, ...]
+    mib_per_s: str
+    mean_bytes: str
+    read_percent: float
+    means_of_intervals: tuple[str, ...] = ()
+    requested_bytes: int | None = None
+    requested_read_percent: float | None = None
+
+    @property
+    def request_bytes(self) -> int | None:
+        """The size of each transfer, which is never a mean: the mean if it is the requested size,
+        or if it is one of sectors in each interval. With several sizes, intervals differ."""
+        mean = count(self.mean_bytes)
+        if not mean:
+            return None
+        is_same = len(self.means_of_intervals) >= _FEWEST_INTERVALS
+        is_same = is_same and set(self.means_of_intervals) == {self.mean_bytes}
+        if mean == self.requested_bytes or (is_same and mean % _SECTOR_BYTES == 0):
+            return mean
+        return None
+
+    @property
+    def read_share(self) -> str:
+        """As requested. The observed one differs a little from run to run."""
+        share = self.requested_read_percent
+        if share is None:
+            share = round(self.read_percent)
+            if self.operation == "mixed":
+                share = min(max(share, 1), 99)
+        return f"{share:g} %"
+
+    @property
+    def operation(self) -> str:
+        return {100.0: "read", 0.0: "write"}.get(round(self.read_percent, 6), "mixed")
+
+    @property
+    def transferred_bytes_per_s(self) -> float:
+        return sum(map(figure, self.transfers_per_s)) * figure(self.mean_bytes)
+
+    @property
+    def bandwidth_bytes_per_s(self) -> float:
+        """vdbench prints MiB/s with two decimals, so that small rates are 0.00, and cuts the
+        decimals of the mean off."""
+        per_s = sum(map(figure, self.transfers_per_s))
+        digits = sum(map(rounding, self.transfers_per_s)) * figure(self.mean_bytes)
+        return more_exact_rate(
+            self.mib_per_s, MIB, self.transferred_bytes_per_s, digits + per_s * _CUT_OFF_BYTES
+        )
+
+    @property
+    def error(self) -> str | None:
+        """Why the run is invalid."""
+        bandwidth, transferred = self.bandwidth_bytes_per_s, self.transferred_bytes_per_s
+        if not figure(self.operations_per_s) and not bandwidth:
+            return "vdbench counted no I/O in it"
+        less, more = sorted((bandwidth, transferred))
+        if transferred and more > MOST_TIMES * less:
+            return (
+                f"{' + '.join(self.transfers_per_s)} transfers/s of {self.mean_bytes} bytes are "
+                f"{transferred:.6g} bytes/s, but its bandwidth is {self.mib_per_s} MiB/s"
+            )
+        return None
+
+
+_CUT_OFF_BYTES = 1.0
+_SECTOR_BYTES = 512
+_FEWEST_INTERVALS = 3
+"""In fewer, means of several sizes may be equal by chance."""
+
+
+def _phase(name: str, place: int, average: _Average, rest: str, started: str | None) -> FoundPhase:
     loops = rest.partition("For loops:")[2].strip()
     return FoundPhase(
-        error=None if iops or rate else "vdbench counted no I/O in it",
+        error=average.error,
         name=name,
-        operation={100.0: "read", 0.0: "write"}.get(round(reads, 6), "mixed"),
+        operation=average.operation,
         group=str(place),
-        request_bytes=round(request) or None,
-        bandwidth_bytes_per_s=rate * MIB,
-        iops=iops,
-        options={"read_share": f"{reads:g} %"}
+        request_bytes=average.request_bytes,
+        bandwidth_bytes_per_s=average.bandwidth_bytes_per_s,
+        iops=figure(average.operations_per_s),
+        metrics={"transfer_mean_bytes": figure(average.mean_bytes)},
+        options={"read_share": average.read_share}
         | ({"for loops": loops} if loops not in ("", "None") else {}),
         started_utc=started,
         time_source=None if started is None else "vdbench's local time, zone not reported",
     )
 
 
+@dataclass
+class _Run:
+    """A run definition while its lines are read: its line `Starting RD`, and the date of its first
+    header."""
+
+    name: str | None = None
+    time: str | None = None
+    rest: str = ""
+    date: str | None = None
+    started: str | None = None
+    means: list[str] = field(default_factory=list)
+
+    def begin(self, end: str | None) -> None:
+        if self.date and self.time and self.started is None:
+            self.started = _start(self.date, self.time, end, self.rest)
+
+    def completed(self, average: _Average) -> _Average:
+        """With the means of the intervals before it, and the size of a loop over sizes."""
+        requested = _LOOP_OF_SIZES.search(self.rest)
+        means, self.means = tuple(self.means), []
+        return replace(
+            average,
+            means_of_intervals=means,
+            requested_bytes=size(requested[1]) if requested else None,
+        )
+
+
 def read_text(text: str) -> Iterator[FoundReport]:
     """`summary.html` or its text: the average line of each run definition. File systems have other
     columns than volumes: operations/s, their time, CPU, reads, writes, then MiB/s."""
     version = re.search(r"Vdbench distribution:\s{0,99}vdbench(\S{1,300})", text)
-    phases: list[FoundPhase] = []
-    name, time, rest, date, started = None, None, "", None, None
-    header = None
+    phases, run, header = list[FoundPhase](), _Run(), None
     for line in _LINES.finditer(re.sub(r"<[^>\n]*>", "", text)):
         if line["name"]:
-            name, time, rest, date, started = line["name"], line["time"], line["rest"], None, None
+            run = _Run(line["name"], line["time"], line["rest"])
         elif line["date"]:
-            date, header = date or line["date"], line["header"]
-        elif date and time and started is None:
-            started = _start(date, time, line["end"], rest)
-        rates = None
-        if line["row"]:
-            rates = _rates(line["row"], header)
-        if rates is not None:
+            run.date, header = run.date or line["date"], line["header"]
+        else:
+            run.begin(line["end"])
+        average = _average(line["row"] or line["of_interval"] or "", header)
+        if average is not None and line["interval"]:
+            run.means += _known_mean(average.mean_bytes)
+        elif average is not None:
             # Without the line of its start, nothing shows that another run is a repetition.
             index = len(phases)
-            phases.append(_phase(name or f"run {index}", index, rates, rest, started))
+            name = run.name or f"run {index}"
+            phases.append(_phase(name, index, run.completed(average), run.rest, run.started))
+        elif line["row"] and _is_cut_off(line["row"], header):
+            raise none_found("vdbench", f"cut off in the average of {run.name!r:.80}")
     if not phases:
         raise none_found("vdbench", "no line `avg_`: it was ended before its first run was done")
-    yield FoundReport(tuple(phases), first_group(version))
+    part = _PART.search(text)
+    notes = (f"may be a part of a run: {part[0]!r:.200}",) if part else ()
+    yield FoundReport(tuple(phases), first_group(version), notes=notes)
 
 
-_Rates = tuple[float, float, float, float]
-"""Requests/s, MiB/s, request size, and the share of reads in %."""
+def _is_of_files(row: str, header: str | None) -> bool:
+    """Whether a row has the columns of file systems."""
+    return (header or "").startswith(".") or (header is None and len(row.split()) > 14)
 
 
-def _rates(row: str, header: str | None) -> _Rates | None:
+def _is_cut_off(row: str, header: str | None) -> bool:
+    return len(row.split()) < _COLUMNS[_is_of_files(row, header)]
+
+
+_COLUMNS = {True: 13, False: 4}
+"""Those that are read of file systems, and of volumes."""
+
+
+def _average(row: str, header: str | None) -> _Average | None:
     """None for a row of another form."""
-    cells = list(map(number, row.split()))
-    of_files = (header or "").startswith(".") or (header is None and len(cells) > 14)
-    if len(cells) < 4 or None in cells[: 13 if of_files else 4]:
+    words, of_files = row.split(), _is_of_files(row, header)
+    cells = list(map(number, words))
+    if _is_cut_off(row, header) or None in cells[: _COLUMNS[of_files]]:
         return None
     known = [cell or 0.0 for cell in cells]
     if not of_files:
-        return known[0], known[1], known[2], known[3]
+        return _Average(words[0], (words[0],), words[1], words[2], known[3])
     reads, writes = known[5], known[7]
     share = known[4]
     if not writes or not reads:
         share = 100.0
         if writes:
             share = 0.0
-    return known[0], known[11], known[12], share
+    return _Average(words[0], (words[5], words[7]), words[11], words[12], share)
 
 
 FLATFILE_CSV = re.compile(r"^\"?(?:tod|date)\"?,[^\n]{0,99}\bRun\"?,\"?Interval\"?,", re.M)
@@ -135,9 +260,10 @@ def read_flatfile(text: str) -> Iterator[FoundReport]:
             names = [name.lower() for name in cells]
             continue
         row = dict(zip(names, cells, strict=False))
-        if row.get("interval", "").startswith("avg_"):
-            if len(cells) < len(names):
-                raise none_found("vdbench", f"cut off in the average of {row['run'][:80]}")
+        is_average = row.get("interval", "").startswith("avg_")
+        if is_average and len(cells) < len(names):
+            raise none_found("vdbench", f"cut off in the average of {row['run'][:80]}")
+        if is_average or row.get("interval", "").isdecimal():
             rows.append(row)
     yield _flatfile(rows)
 
@@ -148,29 +274,59 @@ def read_flatfile_csv(text: str) -> Iterator[FoundReport]:
     rows = []
     for cells in csv.DictReader(text[begin.start() if begin else 0 :].splitlines()):
         row = {str(name).lower(): value for name, value in cells.items()}
-        if str(row.get("interval")).startswith("avg_"):
-            if None in row.values():
-                raise none_found("vdbench", f"cut off in the average of {row['run'][:80]}")
+        is_average = str(row.get("interval")).startswith("avg_")
+        if is_average and None in row.values():
+            raise none_found("vdbench", f"cut off in the average of {row['run'][:80]}")
+        if is_average or str(row.get("interval")).isdecimal():
             rows.append(row)
     yield _flatfile(rows)
 
 
 def _flatfile(rows: Sequence[Mapping[str, str]]) -> FoundReport:
-    phases: list[FoundPhase] = []
+    phases, means = list[FoundPhase](), list[str]()
     for row in rows:
+        if not row["interval"].startswith("avg_"):
+            means += _known_mean(_mean_bytes(row))
+            continue
         reads = number(row.get("read%"))
         if reads is None:
             read, write = (figure(row[f"{kind}_rate"]) for kind in ("read", "write"))
             reads = 100.0
             if read + write:
                 reads = 100 * read / (read + write)
-        request = number(row.get("bytes/io")) or number(row.get("xfersize")) or 0.0
-        rates = (figure(row["rate"]), figure(row["mb/sec"]), request, reads)
+        transfers = [row[name] for name in ("read_rate", "write_rate") if name in row]
+        average = _Average(
+            operations_per_s=row["rate"],
+            transfers_per_s=tuple(transfers or [row["rate"]]),
+            mib_per_s=row["mb/sec"],
+            mean_bytes=_mean_bytes(row),
+            read_percent=reads,
+            means_of_intervals=tuple(means),
+            # Of file systems, a column of this name has the mean.
+            requested_bytes=count(row.get("xfersize")) if "bytes/io" in row else None,
+            requested_read_percent=number(row.get("rdpct")),
+        )
+        means = []
         loops = " ".join(f"{key}={row[key]}" for key in ("reqrate", "threads") if key in row)
-        phases.append(_phase(row["run"], len(phases), rates, f"For loops: {loops}", None))
+        phases.append(_phase(row["run"], len(phases), average, f"For loops: {loops}", None))
     if not phases:
         raise none_found("vdbench", "no line `avg_`: it was ended before its first run was done")
     return FoundReport(tuple(phases))
+
+
+def _known_mean(mean_bytes: str) -> list[str]:
+    """The mean of an interval that transferred something."""
+    if number(mean_bytes):
+        return [mean_bytes]
+    return []
+
+
+def _mean_bytes(row: Mapping[str, str]) -> str:
+    """In a flatfile of file systems the mean is called Xfersize."""
+    for name in ("bytes/io", "xfersize"):
+        if number(row.get(name)):
+            return row[name]
+    return "0"
 
 
 @dataclass(frozen=True)

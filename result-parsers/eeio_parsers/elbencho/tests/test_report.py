@@ -1,10 +1,11 @@
 """Imported outputs of elbencho."""
 
+import re
 from pathlib import Path
 
 import pytest
 from tests.eeio.importing.importer import Importer
-from tests.eeio.importing.read import read_one
+from tests.eeio.importing.read import read_one, why_rejected
 
 from eeio.exchange.importing import results
 
@@ -55,3 +56,55 @@ def test_runs_of_elbencho_with_another_depth_are_no_repetitions(tmp_path: Path) 
     ]  # fmt: skip
     (campaign,) = results.campaigns(files, "x")
     assert {run.repetition for run in campaign.runs} == {1}
+
+
+HEAD = "OPERATION RESULT TYPE        FIRST DONE  LAST DONE\n"
+FIRST = (
+    "WRITE     Elapsed ms       :       1000       1000\n"
+    "          IOPS             :        400        400\n",
+    "          Throughput MiB/s :        100        100\n",
+    "          Total MiB        :        100        100\n---\n",
+)
+SECOND = tuple(part.replace("00", "11") for part in FIRST)
+
+
+SHARED = {
+    FIRST[0] + "".join(SECOND) + "".join(FIRST[1:]): "interrupts the block of line {2}",
+    # One figure of each kind, but of two processes.
+    FIRST[0] + SECOND[0] + FIRST[1] + SECOND[2]: "interrupts the block of line {2}",
+    "".join(FIRST) + SECOND[2]: "line {7}: 'Total MiB : 111 111' is in no block",
+    SECOND[1] + SECOND[2]: "line {2}: 'Throughput MiB/s : 111 111' is in no block",
+    "".join(FIRST[:2])
+    + SECOND[1]
+    + FIRST[2]: "line {5}: 'Throughput MiB/s : 111 111' is the second",
+    # Without any `---`.
+    "".join(FIRST[:2]) + SECOND[1]: "line {5}: 'Throughput MiB/s : 111 111' is the second one",
+}
+
+
+@pytest.mark.parametrize(("text", "why"), SHARED.items())
+def test_a_block_of_elbencho_that_another_process_prints_into_is_rejected(
+    text: str, why: str, tmp_path: Path
+) -> None:
+    assert re.sub(r"[{}]", "", why) in why_rejected(tmp_path, HEAD + text)
+    whole = HEAD + "".join(FIRST).replace("400", "399")
+    (report,) = read_one(tmp_path, whole + HEAD + text).reports
+    assert report.phases[0].iops == 399
+    assert "1 other reports of the file are not read" in report.notes[0]
+    later = re.sub(r"\{(\d+)\}", lambda number: str(int(number[1]) + whole.count("\n")), why)
+    assert later in report.notes[0]
+
+
+def test_a_block_of_elbencho_without_its_end_is_cut_off(tmp_path: Path) -> None:
+    (report,) = read_one(tmp_path, HEAD + "".join(FIRST) + "".join(SECOND[:2])).reports
+    assert report.phases[0].iops == 400
+    assert "cut off: no `---` ends the block of line 7" in report.notes[0]
+
+
+def test_results_of_elbencho_s_services_have_a_note(tmp_path: Path) -> None:
+    text = "Service now listening. Port: 1611\n" + HEAD + "".join(FIRST)
+    (report,) = read_one(tmp_path, text).reports
+    assert report.notes == (
+        "services of elbencho printed into this file too: a result may be that of one host, and a "
+        "part of another result",
+    )

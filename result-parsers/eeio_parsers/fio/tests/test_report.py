@@ -668,3 +668,18 @@ def test_a_damaged_sum_of_fio_is_named(tmp_path: Path) -> None:
     (report,) = read_one(tmp_path, f"{total}text\n\n{damaged}").reports
     assert "1 sums of groups are not read, the first: WRITE: bw=900KiB/s" in report.notes[1]
     assert "1 sums of groups are not read" in why_rejected(tmp_path, damaged)
+
+
+def test_options_of_fio_that_are_given_twice(tmp_path: Path) -> None:
+    """fio 3.33 uses all values of `filename`, and the last one of others."""
+    text = (OUTPUTS / "jobs-3.41.json").read_text()
+    options = text[text.index('"job options"') :]
+    first = options[options.index("{") + 1 : options.index("}")].rstrip()
+    more = ',\n"filename" : "x",\n"bs" : "4k",\n"filename" : "y",\n"bs" : "8k"'
+    (report,) = read_one(tmp_path, text.replace(first, first + more, 1)).reports
+    phase = report.phases[0]
+    assert (phase.options["filename"], phase.request_bytes) == ("x:y", 8192)
+    for key in ("read", "jobname", "io_bytes"):
+        place = text.index(f'"{key}"')
+        twice = f'{text[:place]}"{key}" : 1, {text[place:]}'
+        assert "an object has two values of one key" in why_rejected(tmp_path, twice)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tests.eeio.importing.importer import Importer
-from tests.eeio.importing.read import read_one
+from tests.eeio.importing.read import read_one, why_rejected
 
 from eeio.exchange.importing import results
 
@@ -46,3 +46,12 @@ def test_io500_s_phases_without_a_score(tmp_path: Path) -> None:
         "IO500 measured these phases without a score: ior-rnd4K-easy-read",
         "IO500 printed no score: it did not reach its end, or lines are missing",
     )
+
+
+def test_the_rejection_of_io500_s_result_txt_names_the_other_file(tmp_path: Path) -> None:
+    text = (
+        "[run]\nprocs           = 480\nversion         = io500-isc23\n\n[ior-easy-write]\n"
+        "exe             = ./ior -t 1m -b 99000000m -w -D 300\nscore           = 21.538043\n"
+    )
+    wanted = "IO500: a result.txt: import the result_summary.txt next to it"
+    assert why_rejected(tmp_path, text) == wanted

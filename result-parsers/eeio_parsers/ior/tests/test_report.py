@@ -196,3 +196,13 @@ def test_complete_runs_of_ior_are_read_next_to_one_that_is_cut_off(tmp_path: Pat
     assert [report.phases for report in found] == [plain.phases] * 2
     assert all("1 other reports of the file are not read" in r.notes[0] for r in found)
     assert why_rejected(tmp_path, cut_off) == "IOR: its table of results has no row"
+
+
+@pytest.mark.parametrize("name", ["4.0.0/other/strided.txt", "ior-4.0.0.json"])
+def test_the_least_mean_of_ior_s_tasks_is_no_latency(name: str, tmp_path: Path) -> None:
+    """With two segments, IOR 4.0.0 prints twice the time of a request, or more."""
+    text = (OUTPUTS / name).read_text()
+    assert "atency" in text
+    phases = [phase for report in read_one(tmp_path, text).reports for phase in report.phases]
+    assert phases and all("transfer_s" in phase.metrics for phase in phases)
+    assert not any(metric.startswith("latency") for phase in phases for metric in phase.metrics)

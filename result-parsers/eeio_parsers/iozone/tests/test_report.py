@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.eeio.importing.importer import Importer
-from tests.eeio.importing.read import KIB, read_one
+from tests.eeio.importing.read import KIB, read_one, why_rejected
 from tests.plugin import InProcess
 
 from eeio.exchange.importing import results
@@ -145,3 +145,55 @@ def test_a_report_in_another_unit_is_rejected(
     (tmp_path / "iozone.txt").write_text(text.replace("kBytes/sec", unit))
     done = in_process("import", str(tmp_path / "iozone.txt"), "--dry-run", code=2)
     assert "not kBytes/sec" in done.err
+
+
+def test_iozone_s_tables_for_spreadsheets(tmp_path: Path) -> None:
+    """IOzone 3.489, `-a -R -n 16m -g 32m -y 16k -q 64k`: the tables behind its other output."""
+    text = (OUTPUTS / "iozone-excel.txt").read_text()
+    (report,) = read_one(tmp_path, text).reports
+    assert len(report.phases) == 13 * 2 * 3
+    figures = re.findall(r"(?<= )\d+(?= )", text)
+    found = [round((phase.bandwidth_bytes_per_s or 0) / KIB) for phase in report.phases]
+    assert found == [int(figure) for figure in figures]
+    first = report.phases[0]
+    assert (first.name, first.request_bytes, first.bytes) == ("write", 16 * KIB, 16 * KIB**2)
+    assert "do not state their unit" in report.notes[0] and len(report.notes) == 1
+    # Below IOzone's other output, they repeat it.
+    table = "     kB  reclen    write  rewrite\n  16384      16   111111   222222\n"
+    (alone,) = read_one(tmp_path, f"{table}\n{text}").reports
+    assert [phase.name for phase in alone.phases] == ["write", "rewrite"]
+    assert len(read_one(tmp_path, text + text.replace(" 1", " 2")).reports) == 2
+
+
+EXCEL = """"Writer report"
+        "4"  "8"  "128"
+"64"   581273  743988
+"128"   0  805138  877518
+
+"Re-writer report"
+        "4"  "8"  "128"
+"64"   681273  843988
+"128"   0  905138  977518
+"""
+
+
+def test_cells_of_spreadsheets_that_did_not_run(tmp_path: Path) -> None:
+    (report,) = read_one(tmp_path, EXCEL).reports
+    cells = [
+        (phase.group, round((phase.bandwidth_bytes_per_s or 0) / KIB)) for phase in report.phases
+    ]
+    assert cells[:4] == [
+        ("64 kB 4", 581273),
+        ("64 kB 8", 743988),
+        ("128 kB 8", 805138),
+        ("128 kB 128", 877518),
+    ]
+    writer = EXCEL[: EXCEL.index("\n\n") + 1]
+    (report,) = read_one(tmp_path, writer).reports
+    assert "a part of IOzone's tables: without rewrite" in report.notes
+    for end in range(EXCEL.index("Re-writer report") + 60, len(EXCEL)):
+        assert why_rejected(tmp_path, EXCEL[:end]) != "None"
+    cpu = EXCEL.replace('report"', 'CPU utilization report (Zero values should be ignored)"')
+    assert len(read_one(tmp_path, EXCEL + cpu).reports[0].phases) == 8
+    assert "1 of 2 figures" in why_rejected(tmp_path, EXCEL.replace("581273  743988", "581273"))
+    assert "another name: 'Mixer'" in why_rejected(tmp_path, EXCEL.replace("Writer", "Mixer"))

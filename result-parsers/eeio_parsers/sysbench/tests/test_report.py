@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from tests.eeio.importing.importer import Importer
 
 from eeio.exchange.importing import results
@@ -47,6 +48,23 @@ def test_sysbench_of_all_versions(tmp_path: Path, imported: Importer) -> None:
     assert len(report["phases"]) == 2 and "1 other tests" in report["notes"][0]
 
 
+@pytest.mark.parametrize(
+    ("printed", "bytes_per_s"),
+    [
+        ("read:  IOPS=4.96 0.08 MiB/s (0.08 MB/s)", 4.96 * 16384),
+        ("read:  IOPS=0.16 0.00 MiB/s (0.00 MB/s)", 0.16 * 16384),
+        # Of requests that are not of 16 KiB.
+        ("read:  IOPS=4.96 0.16 MiB/s (0.16 MB/s)", 0.16 * (1 << 20)),
+    ],
+)
+def test_small_rates_of_sysbench_are_computed_from_its_requests(
+    printed: str, bytes_per_s: float, imported: Importer
+) -> None:
+    text = SYSBENCH_RUN.format(version="1.1.0", colon="", end=f"Throughput:\n         {printed}\n")
+    (read,) = imported.phases_of(text)
+    assert read["bandwidth_bytes_per_s"] == pytest.approx(bytes_per_s)
+
+
 def test_sysbench_s_runs_without_the_beginning_of_their_output(
     tmp_path: Path, imported: Importer
 ) -> None:
@@ -58,9 +76,10 @@ def test_sysbench_s_runs_without_the_beginning_of_their_output(
     (tmp_path / "a.txt").write_text(results_only + text + settings + results_only)
     (file,) = imported(tmp_path / "a.txt", "--dry-run")["files"]
     reads = [report["phases"][0] for report in file["reports"]]
-    assert [(p["request_bytes"], p["bandwidth_bytes_per_s"] / (1 << 20)) for p in reads] == [
-        (None, 70.5), (16384, 95.53), (65536, 80.25), (None, 70.5),
-    ]  # fmt: skip
+    assert [read["request_bytes"] for read in reads] == [None, 16384, 65536, None]
+    # With a known size, the rate of requests has more digits.
+    rates = [read["bandwidth_bytes_per_s"] / (1 << 20) for read in reads]
+    assert rates == pytest.approx([70.5, 95.52547, 80.25, 70.5], rel=1e-6)
     (campaign,) = results.campaigns(results.found([tmp_path / "a.txt"]), "x")
     # Nothing shows that those without settings are repetitions.
     assert [run.repetition for run in campaign.runs] == [1] * 8

@@ -6,6 +6,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tests.eeio.importing.importer import Importer
 from tests.eeio.importing.read import KIB, read_one, why_rejected
 
@@ -54,11 +55,19 @@ FILE_SYSTEM = (
 )
 
 
+INTERVAL = (
+    "900.0  1.500   9.6 7.89  66.7  600.0  1.000  300.0  2.500 75.00 37.50 112.50  131072   0.0  "
+    "0.000\n"
+)
+
+
 def test_vdbench_with_file_systems(tmp_path: Path, imported: Importer) -> None:
     """Their columns are others than those of volumes, in all files of the folder."""
     (tmp_path / "run").mkdir()
     values = {"time": "23:50:00", "end": "00:10:02", "elapsed": 1202, "loops": "threads=4"}
-    first = "23:50:02.114            1 491694  0.099   7.0 4.41\n"
+    first = "23:50:02.114            1 491694  0.099   7.0 4.41\n" + "".join(
+        f"23:50:{second}.114            {second - 2} {INTERVAL}" for second in (12, 22, 32)
+    )
     summary = FILE_SYSTEM.format(name="rd1", date="Mar 04, 2026", rows=first, **values)
     for file, text in (
         ("summary.html", f"<title>Vdbench</title><pre>\n{summary}"),
@@ -84,7 +93,10 @@ def test_vdbench_with_file_systems(tmp_path: Path, imported: Importer) -> None:
         (tmp_path / name).write_bytes((tmp_path / "run" / name).read_bytes())
         (row,) = imported.phases(tmp_path / name)
         assert row["bandwidth_bytes_per_s"] == phase["bandwidth_bytes_per_s"] == 112.5 * KIB**2
-        assert (row["iops"], row["request_bytes"], row["operation"]) == (900, 131072, "mixed")
+        # Without intervals, nothing shows that the mean is the size of each transfer.
+        size = 131072 if name == "logfile.html" else None
+        assert (row["iops"], row["request_bytes"], row["operation"]) == (900, size, "mixed")
+        assert row["metrics"] == {"transfer_mean_bytes": 131072}
         if name != "flatfile.html":
             assert row["started_utc"] == phase["started_utc"] == "2026-03-04T23:50:00.001"
 
@@ -102,10 +114,11 @@ def test_the_header_of_an_older_vdbench_has_one_dot_less(tmp_path: Path) -> None
     ).replace("..Interval.. .", ".Interval. .")
     (report,) = read_one(tmp_path, text).reports
     (phase,) = report.phases
-    assert (phase.iops, phase.request_bytes, phase.operation) == (900, 131072, "mixed")
+    assert (phase.iops, phase.request_bytes, phase.operation) == (900, None, "mixed")
     assert phase.started_utc == "2026-03-04T23:50:00.001"
     cut_off = text[: text.index("23:51:02")]
     assert "no line `avg_`" in why_rejected(tmp_path, cut_off)
+    assert "cut off in the average of 'rd1'" in why_rejected(tmp_path, text[: text.index("37.50")])
 
 
 def test_runs_of_vdbench_in_loops_are_no_repetitions(tmp_path: Path, imported: Importer) -> None:
@@ -133,6 +146,34 @@ def test_runs_of_vdbench_in_loops_are_no_repetitions(tmp_path: Path, imported: I
     assert sorted(map(sorted, sets.values())) == [[512], [512], [512], [522, 532], [522, 532]]
 
 
+def test_a_vdbench_that_was_ended_before_its_first_run(tmp_path: Path) -> None:
+    """The beginning of its summary, with links only."""
+    text = (
+        "<title>Vdbench out/summary.html</title><pre>\nCopyright (c) 2000, 2018, Oracle.\n"
+        "Vdbench summary report, created 16:12:16 Mar 08 2019 ICT (09:12:16 Mar 08 2019 UTC)\n\n"
+        'Link to logfile:                 <A HREF="logfile.html">logfile</A>\n'
+    )
+    wanted = "vdbench: no line `avg_`: it was ended before its first run was done"
+    assert why_rejected(tmp_path, text) == wanted
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        "Slave summary report for slave=n1-0",
+        "Host summary report(s) for host=n1",
+        "Workload Report for wd=wd35",
+        "SD report for sd=sd1",
+        "Report for fsd fsd1",
+    ],
+)
+def test_a_file_of_one_slave_or_workload_has_a_note(title: str, tmp_path: Path) -> None:
+    (report,) = read_one(tmp_path, f"<pre>\n{title}\n\n{_volumes([], 4096)}").reports
+    assert report.notes == (f"may be a part of a run: {title!r}",)
+    (report,) = read_one(tmp_path, f"<pre>\nRun totals\n\n{_volumes([], 4096)}").reports
+    assert report.notes == ()
+
+
 def test_a_vdbench_run_without_io_is_invalid(home: Path, tmp_path: Path) -> None:
     row = "16:24:30.181     avg_2-1  0.0     0.00       0   0.00    0.000    0.000\n"
     start = "16:24:29.004 Starting RD=SD_format; I/O rate: MAX; elapsed=(none); For loops: None\n"
@@ -140,6 +181,78 @@ def test_a_vdbench_run_without_io_is_invalid(home: Path, tmp_path: Path) -> None
     assert one.reports[0].phases[0].error == "vdbench counted no I/O in it"
     (campaign,) = results.campaigns([one], "x")
     assert all(run.validity or run.phases[0].validity for run in campaign.runs)
+
+
+def test_a_rate_that_vdbench_rounds_is_computed_from_its_requests(
+    home: Path, tmp_path: Path
+) -> None:
+    """0.00 stands for up to 5243 bytes/s, and 0.01 for 5243 to 15729."""
+    line = "16:24:30.181  avg_2-60  {} {} {}  75.00    3.475    3.475\n"
+    start = "16:24:29.004 Starting RD=rd{}; I/O rate: 50; elapsed=60; For loops: None\n"
+    averages = (
+        ("0.14", "0.00", "4096"),
+        ("1.46", "0.01", "4096"),
+        ("9584.20", "71.46", "7817"),
+        ("100.00", "0.00", "4096"),
+    )
+    lines = (start.format(k) + line.format(*average) for k, average in enumerate(averages))
+    one = read_one(tmp_path, "Vdbench distribution: vdbench50407\n" + "".join(lines))
+    (report,) = one.reports
+    assert [phase.bandwidth_bytes_per_s for phase in report.phases] == pytest.approx(
+        [0.14 * 4096, 1.46 * 4096, 71.46 * KIB**2, 0]
+    )
+    why = "100.00 transfers/s of 4096 bytes are 409600 bytes/s, but its bandwidth is 0.00 MiB/s"
+    assert [phase.error for phase in report.phases] == [None, None, None, why]
+    (campaign,) = results.campaigns([one], "x")
+    assert [bool(run.phases[0].validity) for run in campaign.runs] == [False, False, False, True]
+
+
+def _volumes(means: list[int], mean: int, loops: str = "threads=2") -> str:
+    """A run with the mean sizes of its intervals, and that of their average line."""
+    start = f"13:49:00.011 Starting RD=rd1; I/O rate: 50; elapsed=60; For loops: {loops}\n"
+    row = "13:49:{:02}.254  {}  9584.20    71.46    {}   49.71    1.665    0.000    1.665\n"
+    intervals = [row.format(k, k, size) for k, size in enumerate(means, start=1)]
+    return "".join((start, *intervals, row.format(59, "avg_2-60", mean)))
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        (_volumes([4096, 0, 4096, 4096], 4096), 4096),
+        (_volumes([], 4096, loops="xfersize=4k threads=2"), 4096),
+        (_volumes([], 4093, loops="xfersize=4k threads=2"), None),
+        (_volumes([4099, 4093, 4096], 4096), None),
+        (_volumes([4096, 4096], 4096), None),
+        # Files whose last transfers are short.
+        (_volumes([4093, 4093, 4093], 4093), None),
+        (_volumes([], 7817), None),
+    ],
+)
+def test_a_mean_of_vdbench_is_no_request_size(text: str, size: int | None, tmp_path: Path) -> None:
+    (report,) = read_one(tmp_path, text).reports
+    assert report.phases[0].request_bytes == size
+    assert report.phases[0].options["read_share"] == "50 %"
+
+
+@pytest.mark.parametrize(
+    ("row", "size"),
+    [("4096 4096", 4096), ("7814 512", None), ("4093 4096", None), ("512 n/a", None)],
+)
+def test_the_request_size_of_a_flatfile_is_the_requested_one(
+    row: str, size: int | None, tmp_path: Path
+) -> None:
+    head = "tod Run Interval reqrate rate MB/sec read% rdpct bytes/io xfersize\n"
+    text = f"{head}18:12:38.025 rd1 avg_2-60 50 100 1 50.7 50 {row}\n"
+    (report,) = read_one(tmp_path, text).reports
+    assert report.phases[0].request_bytes == size
+    assert report.phases[0].options["read_share"] == "50 %"
+
+
+def test_runs_of_vdbench_with_another_mean_are_repetitions(home: Path, tmp_path: Path) -> None:
+    for run, mean in ((1, 7814), (2, 7817)):
+        (tmp_path / f"run-{run}.txt").write_text(_volumes([7810, 7820, 7811], mean))
+    (campaign,) = results.campaigns(results.found([tmp_path]), "x")
+    assert [run.repetition for run in campaign.runs] == [1, 2]
 
 
 def test_a_share_of_reads_from_two_rates_is_rounded(tmp_path: Path) -> None:
