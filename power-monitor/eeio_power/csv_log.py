@@ -144,6 +144,8 @@ def parse_map(text: str) -> tuple[tuple[str, str], ...]:
             )
         columns.append((key, column.strip()))
     keys = [key for key, _ in columns]
+    if len({(key, column.casefold()) for key, column in columns}) != len(columns):
+        raise PowerError("map: a column is repeated; if the header has two of one name, use #1, #2")
     if ("time" in keys) == ("seconds" in keys):
         raise PowerError("map: name one time column, as time:NAME or seconds:NAME")
     kinds = {key.partition("_")[0] for key in keys if key in UNITS}
@@ -397,6 +399,8 @@ def _find_columns(lines: Sequence[str], layout: Layout) -> tuple[str, int, list[
 def _column_indices(
     cells: Sequence[str], columns: Sequence[tuple[str, str]]
 ) -> list[tuple[str, int]] | None:
+    """The place of each key; None for a line that lacks a column. Raises PowerError for a name
+    that the line repeats."""
     names = [cell.casefold() for cell in cells]
     places = []
     for key, column in columns:
@@ -409,6 +413,13 @@ def _column_indices(
         else:
             return None
         places.append((key, place))
+    for _, column in columns:
+        if (times := names.count(column.casefold())) > 1:
+            numbers = [k for k, name in enumerate(names, start=1) if name == column.casefold()]
+            raise PowerError(
+                f"the header has the column '{column}' {times} times: name it by its number in "
+                f"map=, such as {' or '.join(f'#{number}' for number in numbers[:4])}"
+            )
     return places
 
 

@@ -167,6 +167,7 @@ def test_a_machine_reports_what_the_map_does_not_contain(tmp_path: Path) -> None
         ({"runs": made.RUNS + "write;32\n"}, "runs.csv:4: 2 cells"),
         ({"runs": made.RUNS.replace("rate", "speed")}, "no column 'rate'"),
         ({"power": made.POWER.replace(";v;", ";x;")}, "no column 'v'"),
+        ({"power": made.POWER.replace(";v;a;d", ";v;v;d")}, r"power\.csv: .* column 'v' 2 times"),
         ({"zero": "d\nOL\n"}, "has no number"),
         ({"runs": made.FACTORS + ";rate;bytes;s\nerase;32;0;1;1;1;1\n"}, "no run in it"),
     ],

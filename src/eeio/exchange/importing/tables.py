@@ -22,13 +22,16 @@ class ImportedTable:
     decimal_comma: bool
 
     def place(self, column: str) -> int:
-        """The index of a column. Raises EeioError if there is none of that name."""
-        try:
-            return self.columns.index(column)
-        except ValueError:
+        """The index of a column. Raises EeioError if there is none of that name, or several."""
+        times = self.columns.count(column)
+        if times == 0:
+            raise EeioError(f"{self.path}: no column {column!r}; it has {', '.join(self.columns)}")
+        if times > 1:
             raise EeioError(
-                f"{self.path}: no column {column!r}; it has {', '.join(self.columns)}"
-            ) from None
+                f"{self.path}: the header has the column {column!r} {times} times: give each "
+                "another name"
+            )
+        return self.columns.index(column)
 
     def number(self, cell: str) -> float:
         """NaN for a cell that is empty, no number, or an instrument's sign of none (SCPI's 9.9E37
