@@ -129,6 +129,13 @@ def test_numbers_that_may_have_separators_of_thousands_are_rejected() -> None:
         parse_log(data, layout())
     assert parse_log(data, layout(decimal="comma")).values == [3.101, 1.25]
     assert parse_log(data.replace(b"3,101", b"3,10"), layout()).values == [3.1, 1.25]
+    with pytest.raises(PowerError, match=r"1,003 may be 1003 or 1\.003"):
+        parse_log(b"Time;Watts\n1769860800;998\n1769860801;1,003\n", layout())
+
+
+def test_a_mark_with_points_does_not_decide_the_decimal_sign() -> None:
+    log = parse_log(b"Time;Watts\n1769860800;12,5\n1769860801;o.l.\n", layout())
+    assert log.values[0] == 12.5 and math.isnan(log.values[1])
 
 
 def test_a_repeated_column_name_is_rejected() -> None:
