@@ -26,7 +26,7 @@ class ImportedTable:
     rows: list[tuple[int, list[str]]]
     decimal_comma: bool
     ambiguous: str
-    """A number of which the comma may be decimal or not, and what it may be."""
+    """A number with a comma that may be decimal or not, and its two values."""
 
     def place(self, column: str) -> int:
         """The index of a column. Raises EeioError if there is none of that name, or several."""
