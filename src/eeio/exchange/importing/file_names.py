@@ -5,7 +5,7 @@ median of two settings is wrong, and a row of one run is only short.
 """
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -35,6 +35,7 @@ _DATE = re.compile(
     r"\d{4}-\d\d-\d\d(?:[T_ -]\d\d[:h-]?\d\d(?:[:m-]?\d\d)?)?|\d{8,}(?:[T_-]?\d{4,6})?"
 )
 _SWITCH = {0, 1}
+_EXAMPLES = 3
 
 _Meaning = Literal["count", "setting", "perhaps a count", "perhaps a setting"]
 
@@ -60,16 +61,19 @@ def file_names(files: Sequence[FoundFile]) -> FileNames:
     above = {file.path: file.above for file in files}
     tools = {file.path: file.tool or "" for file in files}
     names: dict[Path, str] = {}
-    notes: list[str] = []
+    counts, settings = set[str](), set[str]()
     for of_paths in stems.values():
         if len({above[path] for path in of_paths}) > 1:
             names |= of_paths
             continue
         meanings = _meanings(of_paths, {tools[path] for path in of_paths})
         shown = {path: _shown(stem, meanings) for path, stem in of_paths.items()}
-        notes += _notes(list(shown.values()), meanings)
         names |= shown
-    return FileNames(names, tuple(dict.fromkeys(notes)))
+        if "perhaps a count" in meanings:
+            counts |= set(shown.values())
+        if "perhaps a setting" in meanings:
+            settings |= set(shown.values())
+    return FileNames(names, tuple(_notes(counts, settings)))
 
 
 def _meanings(of_paths: dict[Path, str], tools: Collection[str]) -> list[_Meaning]:
@@ -119,20 +123,23 @@ def _shown(stem: str, meanings: Sequence[_Meaning]) -> str:
     return re.sub(r"\d+", one, stem)
 
 
-def _notes(shown: Sequence[str], meanings: Sequence[_Meaning]) -> list[str]:
-    """None for a single file."""
-    if len(shown) < 2:
-        return []
-    notes = []
-    examples = sorted(set(shown))
-    if "perhaps a setting" in meanings:
-        notes.append(
-            f"files {', '.join(examples[:2])}: the numbers may be settings, so these are separate "
+def _notes(counts: Collection[str], settings: Collection[str]) -> Iterator[str]:
+    """On names of which a number counts perhaps, and on those of which one is perhaps a setting."""
+    if settings:
+        yield (
+            f"files {_listed(settings)}: the numbers may be settings, so these are separate "
             "experiments; if they are repetitions, rename the files: run1, run2"
         )
-    if "perhaps a count" in meanings:
-        notes.append(
-            f"files {examples[0]}: the numbers (#) are taken for those of repetitions; if they are "
-            "settings, put the files into folders"
+    if counts:
+        yield (
+            f"files {_listed(counts)}: the numbers (#) are taken for those of repetitions; if they "
+            "are settings, put the files into folders"
         )
-    return notes
+
+
+def _listed(names: Collection[str]) -> str:
+    examples = sorted(names)[:_EXAMPLES]
+    more = len(names) - len(examples)
+    if more:
+        return f"{', '.join(examples)} and {more} more"
+    return ", ".join(examples)
