@@ -241,6 +241,42 @@ def test_numbers_that_a_name_does_not_explain_have_a_note(
         assert note in printed and note in remark
 
 
+def _imported_with(folder: Path, name: str, imported: Importer, **options: str) -> None:
+    """Six runs of fio with the same options."""
+    (folder / name).mkdir()
+    body = json.loads((DATA / "fio/outputs/mix-30.json").read_text())
+    body["jobs"][0]["job options"] |= options
+    for run in range(6):
+        body["timestamp"] += 60
+        (folder / name / f"run-{run}.json").write_text(json.dumps(body))
+    imported(folder / name, "--name", name)
+
+
+def test_settings_that_differ_between_imports_are_named_by_compare(
+    home: Path, tmp_path: Path, imported: Importer, in_process: InProcess
+) -> None:
+    """Options that all runs of an import have are no factors, so the experiments are the same."""
+    _imported_with(tmp_path, "before", imported, size="1G", filename="/mnt/a")
+    _imported_with(tmp_path, "after", imported, size="64G", fsync="1", filename="/mnt/b")
+    ids = [
+        {run.experiment.id for run in load(paths.campaigns()[name]).runs}
+        for name in ("before", "after")
+    ]
+    assert ids[0] == ids[1]
+    compared = in_process("compare", "before", "after").out
+    note = "settings differ between before and after, and a change may be theirs: "
+    assert f"{note}fsync: not set, 1; size: 1G, 64G\n" in compared
+    _imported_with(tmp_path, "again", imported, size="1G", filename="/mnt/c")
+    assert "settings" not in in_process("compare", "before", "again").out
+    stored = paths.campaigns()["after"] / "campaign.json"
+    design = json.loads(stored.read_text())
+    for experiment in design["experiments"]:
+        del experiment["settings"]
+    stored.write_text(json.dumps(design))
+    compared = in_process("compare", "before", "after").out
+    assert "after does not state its settings, so that they are not compared" in compared
+
+
 def test_an_empty_folder_is_rejected(home: Path, tmp_path: Path, in_process: InProcess) -> None:
     assert "no file in it" in in_process("import", str(tmp_path), code=2).err
 

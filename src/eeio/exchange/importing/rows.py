@@ -91,6 +91,8 @@ _SHOWN = (
 """Options that a row has as fields, or that name no setting."""
 _LOGS = ("write_", "log_", "output", "eta", "randseed", "status-interval")
 """How options of fio's own output begin."""
+_PLACES = ("filename", "directory", "disks", "if", "of", "name", "description")
+"""Options that name a place or the job: they differ from machine to machine."""
 
 
 def _files(rows: Sequence[_Row]) -> list[FoundFile]:
@@ -163,6 +165,16 @@ def _experiment(
     )
 
 
+def _settings(row: _Row) -> dict[str, str]:
+    found = {}
+    for name, value in sorted(row.phases[0].options.items()):
+        if value and name not in _PLACES and not name.startswith(_LOGS):
+            found[name[:200]] = value[:200]
+    if row.report.version:
+        found[_VERSION] = row.report.version[:200]
+    return found
+
+
 class _Runs(Sequence[Run]):
     """The runs of rows; each is made when it is used, as there may be very many."""
 
@@ -188,6 +200,15 @@ class _Runs(Sequence[Run]):
             counts[experiment] += 1
             self._experiments.append(experiment)
             self._repetitions.append(counts[experiment])
+
+    @property
+    def settings(self) -> dict[str, dict[str, str]]:
+        """Those of each experiment by its id: also those that all runs have."""
+        found: dict[str, dict[str, str]] = {}
+        for row, experiment in zip(self._rows, self._experiments, strict=True):
+            if experiment.id not in found:
+                found[experiment.id] = _settings(row)
+        return found
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -248,13 +269,15 @@ def _campaign(host: str, rows: Sequence[_Row], files: Sequence[FoundFile], name:
     machine = Machine(
         hostname=host, architecture="unknown", kernel="unknown", missing=missing, **unknown
     )
+    runs = _Runs(rows)
     return Imported(
         name=name,
         title=f"results of {', '.join(sorted({row.file.tool or '' for row in rows}))}",
         machine=machine,
-        runs=_Runs(rows),
+        runs=runs,
         idle=(),
         remarks=tuple(remarks),
+        settings=runs.settings,
     )
 
 
