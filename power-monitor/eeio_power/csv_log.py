@@ -56,12 +56,15 @@ UNITS: Mapping[str, float] = {
     "current_ma": 1e-3,
 }
 TIME_KEYS = ("time", "date", "seconds")
+DECIDING_ROWS = 200
+"""The first rows of a log or table, which show its decimal sign."""
 # Of Python's encodings those that are none of files; they take quadratic time, too.
 _NO_ENCODINGS = frozenset(
     ("idna", "punycode", "undefined", "unicode_escape", "raw-unicode-escape", "utf-7", "mbcs")
 )
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 _COMMA_NUMBER = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
+_POINT_NUMBER = re.compile(r"[+-]?(?=[\d.,]*\d)[\d,]*\.\d*([eE][+-]?\d+)?")
 _HEADER_UNIT = re.compile(
     r"(?:[(\[/]\s*([mk]?(?:wh|w|v|a|j))\s*[)\]]?|(?:^|\w[_ ])([mk](?:wh|w|v|a|j)|wh))\s*$", re.I
 )
@@ -144,6 +147,8 @@ def parse_map(text: str) -> tuple[tuple[str, str], ...]:
             )
         columns.append((key, column.strip()))
     keys = [key for key, _ in columns]
+    if len({(key, column.casefold()) for key, column in columns}) != len(columns):
+        raise PowerError("map: a column is repeated; if the header has two of one name, use #1, #2")
     if ("time" in keys) == ("seconds" in keys):
         raise PowerError("map: name one time column, as time:NAME or seconds:NAME")
     kinds = {key.partition("_")[0] for key in keys if key in UNITS}
@@ -397,6 +402,8 @@ def _find_columns(lines: Sequence[str], layout: Layout) -> tuple[str, int, list[
 def _column_indices(
     cells: Sequence[str], columns: Sequence[tuple[str, str]]
 ) -> list[tuple[str, int]] | None:
+    """The place of each key; None for a line that lacks a column. Raises PowerError for a name
+    that the line repeats."""
     names = [cell.casefold() for cell in cells]
     places = []
     for key, column in columns:
@@ -409,6 +416,13 @@ def _column_indices(
         else:
             return None
         places.append((key, place))
+    for _, column in columns:
+        if (times := names.count(column.casefold())) > 1:
+            numbers = [k for k, name in enumerate(names, start=1) if name == column.casefold()]
+            raise PowerError(
+                f"the header has the column '{column}' {times} times: name it by its number in "
+                f"map=, such as {' or '.join(f'#{number}' for number in numbers[:4])}"
+            )
     return places
 
 
@@ -464,16 +478,27 @@ def _has_decimal_comma(
     rows: Sequence[tuple[int, Sequence[str]]], places: Sequence[tuple[str, int]]
 ) -> bool:
     cells = []
-    for _, row in rows[:200]:
+    for _, row in rows[:DECIDING_ROWS]:
         for key, k in places:
             if key in UNITS and k < len(row):
                 cells.append(row[k].strip())
-    with_comma = list(filter(_COMMA_NUMBER.fullmatch, cells))
-    if not with_comma or any("." in cell for cell in cells):
-        return False
-    if len(with_comma) == len(cells) and all(map(_THOUSANDS.fullmatch, cells)):
+    try:
+        return has_decimal_comma(cells)
+    except PowerError as error:
         raise PowerError(
-            f"{cells[0]} may be {cells[0].replace(',', '')} or {cells[0].replace(',', '.')}: if "
-            "the comma is decimal, give decimal=comma; else log numbers without it"
+            f"{error}: if the comma is decimal, give decimal=comma; else log numbers without it"
+        ) from error
+
+
+def has_decimal_comma(cells: Sequence[str]) -> bool:
+    """Whether a comma in these cells is that of decimals. Raises PowerError if it may as well
+    separate thousands: then nothing but whole numbers is next to `1,226`."""
+    with_comma = list(filter(_COMMA_NUMBER.fullmatch, cells))
+    if not with_comma or any(map(_POINT_NUMBER.fullmatch, cells)):
+        return False
+    if all(map(_THOUSANDS.fullmatch, with_comma)):
+        example = with_comma[0]
+        raise PowerError(
+            f"{example} may be {example.replace(',', '')} or {example.replace(',', '.')}"
         )
     return True

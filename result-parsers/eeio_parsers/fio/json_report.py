@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from eeio_parsers.fio import settings, starts
+from eeio_parsers.fio import settings, starts, verification
 from eeio_parsers.fio.jobs import Direction, Job, Report, reports
 from eeio_parsers.found import FoundPhase, FoundReport, count, groups, none_found
 
@@ -81,7 +81,10 @@ def _found(report: Report) -> FoundReport:
     if len(hosts) > 1:
         nodes = len(hosts)
     phases = []
+    apart = []
     for job in report.jobs:
+        if starts.is_apart(job):
+            apart.append(job.group)
         jobs = _jobs(job, entries[job.group, job.name, job.host])
         for direction in job.directions:
             start = starts.start(job, report, direction)
@@ -90,9 +93,11 @@ def _found(report: Report) -> FoundReport:
     failed = []
     if not phases:
         failed = [job.error for job in report.jobs if job.error]
-    notes = (f"all jobs failed, the first with fio's error {failed[0]}",) if failed else ()
+    of_groups, notes = verification.separate(groups(phases), apart)
+    if failed:
+        notes = (f"all jobs failed, the first with fio's error {failed[0]}",)
     host = ", ".join(sorted(host for host in hosts if host is not None)) or None
-    return FoundReport(groups(phases), report.version, host=host, notes=notes)
+    return FoundReport(of_groups, report.version, host=host, notes=notes)
 
 
 def _jobs(job: Job, entries: int) -> int | None:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from eeio_parsers.fio import settings
+from eeio_parsers.fio import settings, verification
 from eeio_parsers.fio.jobs import WITHIN_MS_S, Direction, Job, Report
 from eeio_parsers.found import count, utc
 
@@ -19,6 +19,8 @@ def start(
     job: Job, report: Report, direction: Direction
 ) -> tuple[str | None, str | None, float | None]:
     """When the I/O began, where that is from, and its uncertainty in s; None where not known."""
+    if is_apart(job):
+        return _start_apart(job, report, direction)
     within_s: float | None = WITHIN_MS_S
     if job.started_s is not None:
         started_s = job.started_s
@@ -36,6 +38,50 @@ def start(
         is_together = apart_s <= _MOST_APART_SHARE * direction.runtime_s
         within_s = within_s + apart_s if is_together else None
     return utc(started_s), source, within_s
+
+
+def is_apart(job: Job) -> bool:
+    """Whether its reads are at another time than its writes."""
+    runtimes_s = {each.operation: each.runtime_s for each in job.directions}
+    rw = job.options.get("rw") or job.options.get("readwrite")
+    return verification.is_apart(runtimes_s, rw, job.options)
+
+
+_IN_BETWEEN = ("verify_backlog", "loops", "time_based", "ramp_time", "group_reporting")
+"""Options with which a verification may be before the end of the writes, or not of this job."""
+
+
+def _start_apart(
+    job: Job, report: Report, direction: Direction
+) -> tuple[str | None, str | None, float | None]:
+    """Of a job that writes all, and then reads it to verify. The starts are known about only, if
+    something else may be in between."""
+    of_job = [each.runtime_s for each in job.directions]
+    before_s = 0.0
+    if direction.operation == "read":
+        before_s = sum(of_job) - direction.runtime_s
+    if job.started_s is not None:
+        started_s, source = job.started_s + before_s, "fio's start of the job"
+    elif report.ended_s is not None and len(report.jobs) == 1:
+        started_s = report.ended_s - sum(of_job) + before_s
+        source = "fio's time stamp at the end, less its run times"
+    else:
+        return None, None, None
+    other_s = abs((job.runtimes_s or 0.0) - sum(of_job))
+    is_known = job.started_s is not None and _is_verified_after(job, report)
+    within_s = None
+    if is_known and other_s <= _MOST_APART_SHARE * direction.runtime_s:
+        within_s = WITHIN_MS_S + other_s
+    return utc(started_s), source, within_s
+
+
+def _is_verified_after(job: Job, report: Report) -> bool:
+    """Whether the only job of a group writes all before it reads."""
+    of_group = [each for each in report.jobs if each.group == job.group]
+    if len(of_group) > 1 or job.options.get("numjobs", "1") != "1":
+        return False
+    rw = job.options.get("rw") or job.options.get("readwrite")
+    return verification.is_one_way(rw) and set(_IN_BETWEEN).isdisjoint(job.options)
 
 
 def _with_close(

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from eeio_parsers.fio import verification
 from eeio_parsers.fio.jobs import DIRECTIONS
 from eeio_parsers.found import KIB, FoundPhase, FoundReport, none_found, number
 
@@ -49,7 +50,7 @@ def read_terse(text: str) -> Iterator[FoundReport]:
             if block[0] != "0"
         )
         note = "fio's terse output has neither settings nor the number of jobs of a line"
-        yield FoundReport(phases, line["version"], notes=(note,))
+        yield verification.without_settings(phases, line["version"], note)
 
 
 def _terse(block: Sequence[str]) -> FoundPhase:

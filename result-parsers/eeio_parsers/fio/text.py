@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 
 from eeio.errors import ToolOutputError
 from eeio.units.quantities import DURATION
+from eeio_parsers.fio import verification
 from eeio_parsers.fio.jobs import ALL_CLIENTS, DIRECTIONS, MIXED, REQUESTS_OF_P9999, exact_rate
 from eeio_parsers.fio.json_report import SO_FAR, moved, stopped
 from eeio_parsers.fio.settings import pattern
@@ -203,9 +204,13 @@ def _text_report(text: str, headers: list[dict[str, str]]) -> FoundReport:
     # A client's sum counts where its servers' own entries are not there.
     blocks = _blocks(text, every, set(of_servers or every))
     phases = []
+    apart = []
     for entry, block in blocks:
-        for phase in _of_entry(entry, block, _header(headers, entry)):
-            phases.append((entry["group"], phase))
+        header = _header(headers, entry)
+        of_entry = _of_entry(entry, block, header)
+        phases += [(entry["group"], phase) for phase in of_entry]
+        if verification.is_apart(verification.runtimes_s(of_entry), header.get("rw")):
+            apart.append(entry["group"])
     if not phases:
         raise none_found("fio", "no job has a result: the report is cut off, or all jobs failed")
     if of_servers:
@@ -217,8 +222,10 @@ def _text_report(text: str, headers: list[dict[str, str]]) -> FoundReport:
     _check_sums(text, of_groups)
     is_only_group = len({entry["group"] for entry in every}) == 1
     of_groups = tuple(_with_start(phase, is_only_group) for phase in of_groups)
+    of_groups = verification.with_unsure_starts(of_groups, apart)
+    of_groups, notes = verification.separate(of_groups, apart)
     version = re.match(r"fio-(\S{1,300})", text)
-    return FoundReport(of_groups, first_group(version), notes=stopped(text))
+    return FoundReport(of_groups, first_group(version), notes=(*stopped(text), *notes))
 
 
 def _blocks(
@@ -367,7 +374,7 @@ def read_status(text: str) -> Iterator[FoundReport]:
     reports = list(filter(None, _sums_of_reports(text)))
     if not reports:
         raise none_found("fio", notes[1] if lost else "its groups have no line of their sums")
-    yield from (FoundReport(tuple(phases), notes=tuple(notes)) for phases in reports)
+    yield from (verification.without_settings(phases, None, *notes) for phases in reports)
 
 
 def _sums_of_reports(text: str) -> list[list[FoundPhase]]:
@@ -430,7 +437,7 @@ def read_rates(text: str) -> Iterator[FoundReport]:
             )
         )
     note = "only the rates of its jobs are in the file: no settings"
-    yield from (FoundReport(tuple(phases), notes=(note,)) for phases in jobs)
+    yield from (verification.without_settings(phases, None, note) for phases in jobs)
 
 
 def _iops_of_one(jobs: str, direction: str, rate: float | None) -> float | None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from eeio.comparison import remarks
+from eeio.comparison import remarks, settings
 from eeio.comparison.cells import Cell, Where, fits, machine_names, why_too_slow
 from eeio.comparison.changes import Changes, changes
 from eeio.comparison.differences import ALPHA
@@ -74,16 +74,18 @@ def compare(
         idle_busy += idle_and_busy(campaign, of_campaign)
     complete = [cell for cell in chosen if not cell.is_direction]
     normality = normality_counts(chosen, alpha) if with_normality else ()
+    found = _changes(campaigns, of_each, rule or Rule(alpha=alpha), adjustment)
     return Comparison(
         campaigns=tuple(campaign.name for campaign in campaigns),
         adjustment=adjustment,
         alpha=alpha,
         groups=_groups(chosen, by, adjustment, alpha),
         idle_busy=tuple(idle_busy),
-        changes=_changes(campaigns, of_each, rule or Rule(alpha=alpha), adjustment),
+        changes=found,
         pareto=choices(chosen),
         normality=tuple(normality),
         warnings=(
+            *settings.differing(campaigns, found),
             *remarks.of_runs(campaigns, complete),
             *too_slow,
             *remarks.of_load(campaigns),

@@ -483,7 +483,8 @@ class PlannedExperiment:
     what sized its work or its time, and `sized` which of its factors is the work (None: nothing
     did). `cut_from` is the run time of the preset, in its own words, where a pilot asked whether a
     shorter one tells the same: `factors` has the one that is run. `smt` and `turbo` are `on`,
-    `off`, or None: left as it is."""
+    `off`, or None: left as it is. `settings` are those that the file of an imported result states;
+    None: not known."""
 
     experiment: Experiment
     profile: str
@@ -498,6 +499,7 @@ class PlannedExperiment:
     cut_from: str | None = field(default=None, metadata=LATER)
     smt: str | None = field(default=None, metadata=LATER)
     turbo: str | None = field(default=None, metadata=LATER)
+    settings: Mapping[str, str] | None = field(default=None, metadata=LATER)
 
     @property
     def is_cut(self) -> bool:
@@ -521,6 +523,7 @@ class PlannedExperiment:
                 cut_from=self.cut_from,
                 smt=self.smt,
                 turbo=self.turbo,
+                settings=None if self.settings is None else dict(self.settings),
             ),
         }
 
@@ -698,6 +701,7 @@ class _StoredExperiment:
     cut_from: str | None = field(default=None, metadata=LATER)
     smt: str | None = field(default=None, metadata=LATER)
     turbo: str | None = field(default=None, metadata=LATER)
+    settings: Mapping[str, str] | None = field(default=None, metadata=LATER)
 
     def impossible(self) -> str | None:
         """What is invalid in it, beyond each field's range."""
@@ -767,6 +771,7 @@ def _planned(stored: _StoredExperiment) -> PlannedExperiment:
         cut_from=stored.cut_from,
         smt=stored.smt,
         turbo=stored.turbo,
+        settings=stored.settings,
     )
 
 

@@ -134,6 +134,38 @@ def test_power_that_falls_when_the_results_begin_shows_no_other_zone(tmp_path: P
     assert LoadSteps(log.series[0]).better_zone_s(spans, 0.0, []) is None
 
 
+def every(interval_s: float, count: int) -> Runs:
+    return [(100.0 + k * interval_s, 160.0 + k * interval_s) for k in range(count)]
+
+
+@pytest.mark.parametrize(("interval_s", "count"), [(900.0, 45), (3600.0, 10)])
+@pytest.mark.parametrize("ahead_s", [0.0, 3600.0])
+def test_results_at_equal_times_do_not_hide_a_clock_that_is_an_hour_ahead(
+    tmp_path: Path, interval_s: float, count: int, ahead_s: float
+) -> None:
+    """Nine of ten results lie on results an hour later, so both places look alike."""
+    runs = every(interval_s, count)
+    times_s = [float(n) for n in range(-4000, int(interval_s * count) + 4000, 3)]
+    log = wattsup(tmp_path / "power.log", runs, times_s, lambda _: ahead_s)
+    estimated = aligned(log, windows(runs), None)
+    right = aligned(log, windows(runs), ahead_s)
+    assert right.doubts == () and right.ahead_s == ahead_s
+    if ahead_s:
+        assert estimated.ahead_s is None and "several offsets fit" in estimated.source
+        (doubt,) = aligned(log, windows(runs), 0.0).doubts
+        assert "+3600 s" in doubt.text
+    else:
+        assert estimated.ahead_s == pytest.approx(0.0, abs=2.0)
+
+
+def test_other_load_that_makes_two_zones_fit_leaves_the_offset_open(tmp_path: Path) -> None:
+    runs = every(3600.0, 10)
+    times_s = [float(n) for n in range(-4000, 40_000, 3)]
+    log = wattsup(tmp_path / "power.log", every(3600.0, 11), times_s, lambda _: 0.0)
+    estimated = aligned(log, windows(runs), None)
+    assert estimated.ahead_s is None and "several offsets fit" in estimated.source
+
+
 OF_A_DAY = [(100.0 + k * 410 + 17 * k * k, 300.0 + k * 410 + 17 * k * k) for k in range(5)]
 LONG_OF_A_DAY = [(600.0 + k * 7200 + 90 * k * k, 4200.0 + k * 7200 + 250 * k) for k in range(4)]
 

@@ -187,6 +187,19 @@ def test_what_cannot_be_read_of_one_of_two_tools_is_named(
         (("0_finish_3jobs", "1_finish_3jobs", "2_finish_3jobs"), [1, 1, 1]),
         (("1_run", "2_run", "3_run"), [1, 2, 3]),
         (("login01", "login02"), [1, 1]),
+        (("run1", "run2"), [1, 2]),
+        (("seqTestRun1", "seqTestRun2"), [1, 2]),
+        (("fio_1", "fio_2"), [1, 2]),
+        (("fio0", "fio1"), [1, 2]),
+        (("baseline-1", "baseline-2"), [1, 2]),
+        (("ext3-run1", "ext3-run2", "ext4-run1"), [1, 2, 1]),
+        (("ext3", "ext4"), [1, 1]),
+        (("smt0", "smt1"), [1, 1]),
+        (("smt-0", "smt-1"), [1, 1]),
+        (("pcie3_read", "pcie4_read"), [1, 1]),
+        (("lustre2", "lustre3"), [1, 1]),
+        (("bypass0", "bypass1"), [1, 1]),
+        (("read-1m", "read-2m"), [1, 1]),
     ],
 )
 def test_numbers_in_names_may_be_settings(
@@ -205,6 +218,65 @@ def test_numbers_in_names_may_be_settings(
     assert sorted(map(sorted, found.values())) == sorted([k] for k in repetitions)
 
 
+@pytest.mark.parametrize(
+    ("names", "note"),
+    [
+        (("run-1", "run-2"), None),
+        (("node1", "node2"), None),
+        (("ext3", "ext4"), "files ext3, ext4: the numbers may be settings, so these are separate"),
+        (("mix-1", "mix-2"), "files mix-#: the numbers (#) are taken for those of repetitions"),
+    ],
+)
+def test_numbers_that_a_name_does_not_explain_have_a_note(
+    home: Path, names: tuple[str, str], note: str | None, tmp_path: Path, in_process: InProcess
+) -> None:
+    text = (DATA / "fio/outputs/mix-30.json").read_text()
+    for place, name in enumerate(names):
+        (tmp_path / f"{name}.json").write_text(text + "\n" * place)
+    printed = in_process("import", str(tmp_path), "--name", "named").err
+    (remark,) = load(paths.campaigns()["named"]).design.remarks or ("",)
+    if note is None:
+        assert "number" not in printed and not remark
+    else:
+        assert note in printed and note in remark
+
+
+def _imported_with(folder: Path, name: str, imported: Importer, **options: str) -> None:
+    """Six runs of fio with the same options."""
+    (folder / name).mkdir()
+    body = json.loads((DATA / "fio/outputs/mix-30.json").read_text())
+    body["jobs"][0]["job options"] |= options
+    for run in range(6):
+        body["timestamp"] += 60
+        (folder / name / f"run-{run}.json").write_text(json.dumps(body))
+    imported(folder / name, "--name", name)
+
+
+def test_settings_that_differ_between_imports_are_named_by_compare(
+    home: Path, tmp_path: Path, imported: Importer, in_process: InProcess
+) -> None:
+    """Options that all runs of an import have are no factors, so the experiments are the same."""
+    _imported_with(tmp_path, "before", imported, size="1G", filename="/mnt/a")
+    _imported_with(tmp_path, "after", imported, size="64G", fsync="1", filename="/mnt/b")
+    ids = [
+        {run.experiment.id for run in load(paths.campaigns()[name]).runs}
+        for name in ("before", "after")
+    ]
+    assert ids[0] == ids[1]
+    compared = in_process("compare", "before", "after").out
+    note = "settings differ between before and after, and a change may be theirs: "
+    assert f"{note}fsync: not set, 1; size: 1G, 64G\n" in compared
+    _imported_with(tmp_path, "again", imported, size="1G", filename="/mnt/c")
+    assert "settings" not in in_process("compare", "before", "again").out
+    stored = paths.campaigns()["after"] / "campaign.json"
+    design = json.loads(stored.read_text())
+    for experiment in design["experiments"]:
+        del experiment["settings"]
+    stored.write_text(json.dumps(design))
+    compared = in_process("compare", "before", "after").out
+    assert "after does not state its settings, so that they are not compared" in compared
+
+
 def test_an_empty_folder_is_rejected(home: Path, tmp_path: Path, in_process: InProcess) -> None:
     assert "no file in it" in in_process("import", str(tmp_path), code=2).err
 
@@ -221,7 +293,7 @@ def test_settings_that_differ_keep_rows_apart(
         text = (DATA / f"fio/outputs/mix-{share}.json").read_text()
         for run in (1, 2, 3):
             number = run + (share == 70) * 3  # only the digits of the names differ
-            (tmp_path / f"mix{number}.json").write_text(text + "\n" * run)
+            (tmp_path / f"mix-{number}.json").write_text(text + "\n" * run)
     imported(*sorted(tmp_path.glob("mix*.json")), "--name", "mix")
     found = [(row["operation"], row["n"]) for row in imported.rows("mix")]
     # Each has a row of both directions, and two with the bandwidth of each.

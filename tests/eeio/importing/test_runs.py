@@ -159,14 +159,24 @@ def test_a_machine_reports_what_the_map_does_not_contain(tmp_path: Path) -> None
     assert machine.missing["cpu_model"] == "not in the map"
 
 
+_KILOWATT = "op;kb;cache;rep;v;a;d\n" + "".join(
+    f"write;32;0;{rep};1,22{k};1;1,0{k}4\n" for rep in (1, 2) for k in range(10)
+)
+"""A board of 1.2 kW, as an instrument with separators of thousands writes it."""
+
+
 @pytest.mark.parametrize(
     ("files", "message"),
     [
+        ({"power": _KILOWATT}, r"power\.csv: 1,220 may be 1220 or 1\.220: write numbers with a"),
+        ({"power": _KILOWATT.replace(";1;", ";0.5;")}, r"comma of 1,220 is not known to be decim"),
+        ({"runs": made.RUNS.replace("20000000", "20,000,000")}, r"runs\.csv: the comma of 20,000"),
         ({"runs": ""}, "runs.csv: empty"),
         ({"runs": "op;kb;cache;rep;rate;bytes;s\n"}, "a header and no row"),
         ({"runs": made.RUNS + "write;32\n"}, "runs.csv:4: 2 cells"),
         ({"runs": made.RUNS.replace("rate", "speed")}, "no column 'rate'"),
         ({"power": made.POWER.replace(";v;", ";x;")}, "no column 'v'"),
+        ({"power": made.POWER.replace(";v;a;d", ";v;v;d")}, r"power\.csv: .* column 'v' 2 times"),
         ({"zero": "d\nOL\n"}, "has no number"),
         ({"runs": made.FACTORS + ";rate;bytes;s\nerase;32;0;1;1;1;1\n"}, "no run in it"),
     ],

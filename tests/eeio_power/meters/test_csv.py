@@ -129,6 +129,23 @@ def test_numbers_that_may_have_separators_of_thousands_are_rejected() -> None:
         parse_log(data, layout())
     assert parse_log(data, layout(decimal="comma")).values == [3.101, 1.25]
     assert parse_log(data.replace(b"3,101", b"3,10"), layout()).values == [3.1, 1.25]
+    with pytest.raises(PowerError, match=r"1,003 may be 1003 or 1\.003"):
+        parse_log(b"Time;Watts\n1769860800;998\n1769860801;1,003\n", layout())
+
+
+def test_a_mark_with_points_does_not_decide_the_decimal_sign() -> None:
+    log = parse_log(b"Time;Watts\n1769860800;12,5\n1769860801;o.l.\n", layout())
+    assert log.values[0] == 12.5 and math.isnan(log.values[1])
+
+
+def test_a_repeated_column_name_is_rejected() -> None:
+    """Two supplies, of which the first one was taken for both."""
+    data = b"time,Power (W),Power (W)\n1769860800,50.10,50.02\n1769860801,49.93,50.11\n"
+    message = r"has the column 'Power \(W\)' 2 times: .* such as #2 or #3"
+    with pytest.raises(PowerError, match=message):
+        parse_log(data, layout("time:time+power_w:Power (W)"))
+    both = parse_log(data, layout("time:time+power_w:#2+power_w:#3"))
+    assert both.values == pytest.approx([100.12, 100.04])
 
 
 @pytest.mark.parametrize("key", ["power_mw", "power_w"])
@@ -186,6 +203,7 @@ def test_logs_that_do_not_fit_say_what_and_where(
         ("csv:x.csv,map=time:T", "name power, or voltage and current"),
         ("csv:x.csv,map=time:T+voltage_v:V", "name power, or voltage and current"),
         ("csv:x.csv,map=time:T+energy_j:A+energy_j:B", "key is repeated"),
+        ("csv:x.csv,map=time:T+power_w:W+power_w:w", "a column is repeated"),
         ("csv:x.csv,map=time:T+energy_kwh:E", "give the counter's step, J, as resolution="),
         ("csv:x.csv,map=seconds:T+power_w:W", "give the time of second 0"),
         ("csv:x.csv,map=time:T+power_w:W,tz=Mars/Olympus", "no such zone"),

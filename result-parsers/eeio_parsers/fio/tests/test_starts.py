@@ -109,3 +109,66 @@ def test_the_start_of_reads_in_text_needs_no_drive(tmp_path: Path) -> None:
     text = text.replace("WRITE:", "READ:").replace("total=0,200", "total=200,0")
     (phase,) = phases(tmp_path, text)
     assert (phase.operation, phase.starts_within_s) == ("read", 1.0)
+
+
+OUTPUTS = Path(__file__).parents[1] / "outputs"
+
+
+def test_a_verification_is_after_the_writes(tmp_path: Path) -> None:
+    """Real output: `rw=write size=3G verify=crc32c end_fsync=1`. Both were one row of 651 MB/s."""
+    (report,) = read_one(tmp_path, (OUTPUTS / "verify/3.42.json").read_text()).reports
+    read, write = report.phases
+    assert report.mixed == () and read.group != write.group
+    assert (read.runtime_s, write.runtime_s) == (7.073, 9.891)
+    starts = [phase.started_utc for phase in (write, read)]
+    assert starts == ["2026-11-28T21:10:18.402+00:00", "2026-11-28T21:10:28.293+00:00"]
+    assert [phase.starts_within_s for phase in (write, read)] == [pytest.approx(0.102)] * 2
+    assert "group 0: fio read and wrote at other times" in report.notes[0]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"verify_backlog": "1024"},
+        {"loops": "2"},
+        {"numjobs": "1", "group_reporting": "1"},
+        {"rw": "randrw"},
+    ],
+)
+def test_a_verification_between_the_writes_has_no_known_start(
+    tmp_path: Path, options: dict[str, str]
+) -> None:
+    body = json.loads((OUTPUTS / "verify/3.42.json").read_text())
+    body["jobs"][0]["job options"] |= options
+    (report,) = read_one(tmp_path, json.dumps(body)).reports
+    assert report.mixed == ()
+    assert [phase.starts_within_s for phase in report.phases] == [None, None]
+
+
+def test_a_verification_in_text_has_no_known_start(tmp_path: Path) -> None:
+    """Text states neither `verify` nor `verify_backlog`, but `rw=write`, and the run times."""
+    text = (OUTPUTS / "verify/3.33.txt").read_text()
+    for each in (text, text.replace("rw=write", "rw=randrw")):
+        (report,) = read_one(tmp_path, each).reports
+        read, write = report.phases
+        assert report.mixed == () and read.group != write.group
+        assert (read.starts_within_s, write.starts_within_s) == (None, None)
+        # fio ended at 21:08:07. It read for 4.344 s, and wrote for 4.744 s before that.
+        assert read.started_utc == "2026-11-28T21:08:02.656"
+        assert write.started_utc == "2026-11-28T21:07:57.912"
+
+
+def test_sums_and_rates_of_a_verification_are_not_of_one_time(tmp_path: Path) -> None:
+    text = (OUTPUTS / "verify/3.33.txt").read_text()
+    sums = text[text.index("Run status") :]
+    rates = "".join(line for line in text.splitlines(keepends=True) if "msec)" in line[:90])
+    for each in (sums, rates):
+        (report,) = read_one(tmp_path, each).reports
+        assert report.mixed == () and len({phase.group for phase in report.phases}) == 2
+
+
+def test_reads_and_writes_at_one_time_are_one_row(tmp_path: Path) -> None:
+    for name in ("mix-30.json", "jobs-3.41.txt", "jobs-2.1.json"):
+        (report,) = read_one(tmp_path, (OUTPUTS / name).read_text()).reports
+        (mixed,) = report.mixed
+        assert mixed.operation == "mixed"

@@ -34,6 +34,8 @@ class Imported:
     remarks: tuple[str, ...] = ()
     no_idle: str | None = None
     """Why there is no idle baseline, if that is known."""
+    settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Those that the files state, by the id of the experiment."""
 
     @property
     def idle_reason(self) -> str | None:
@@ -61,7 +63,10 @@ class Imported:
             name=self.name,
             title=self.title,
             created_utc=created_utc or "",
-            experiments=[PlannedExperiment(e, profile=e.tool) for e in experiments.values()],
+            experiments=[
+                PlannedExperiment(e, profile=e.tool, settings=self.settings.get(e.id))
+                for e in experiments.values()
+            ],
             runs=self.runs,
             remarks=self.remarks,
             eeio_version=__version__,

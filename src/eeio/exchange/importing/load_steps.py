@@ -9,7 +9,7 @@ import statistics
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, pairwise
+from itertools import accumulate, pairwise, takewhile
 from operator import sub
 from typing import Protocol, TypeVar
 
@@ -32,12 +32,18 @@ LEAST_UNREPEATED = 1.05
 look like."""
 ENOUGH_UNREPEATED = 10.0
 """Of the longest result's time: more than other loads can look like, whatever its share is."""
+LEAST_IN_ZONE = 0.4
+"""Of the results' time, on results again in another zone: less makes no contrast there."""
 MOST_PARTS = 8
 """In which the results are searched for a drift of the clock."""
 LEAST_OF_PART = 8
 """Results; two parts may have less."""
 _AS_GOOD_SHARE = 0.9
 """Of the best contrast: the results of two days may fit at two offsets."""
+QUARTER_HOUR_S = 900.0
+"""Zones differ by multiples of it."""
+MOST_ZONES_S = 26 * 3600.0
+"""From UTC-12 to UTC+14."""
 _NEAR_ZONE_S = 15.0
 """A clock of another zone may be off by so much, too."""
 _PAUSE_PERIODS, _LEAST_PAUSE_S = 10.0, 30.0
@@ -122,9 +128,7 @@ class LoadSteps:
         if times_s[-1] - times_s[0] < pulses[-1].end_s - pulses[0].start_s:
             raise PowerError("the log does not cover all results")
         if _repeats(pulses):
-            raise PowerError(
-                "the results follow each other at equal times, so that several offsets fit"
-            )
+            raise PowerError(_AT_EQUAL_TIMES)
         longest_s = max(pulse.end_s - pulse.start_s for pulse in pulses)
         if longest_s < 3 * period_s:
             raise PowerError(
@@ -136,6 +140,7 @@ class LoadSteps:
         best_s = max(contrasts, key=lambda ahead_s: contrasts[ahead_s])
         _check_distinct(list(contrasts.values()), search_s)
         self._check_visible(pulses, best_s, contrasts[best_s])
+        self._check_zones(pulses, best_s, contrasts[best_s])
         offset = self._refined(around, best_s)
         return self._with_drift(pulses, offset, search_s)
 
@@ -173,6 +178,51 @@ class LoadSteps:
             return None
         return zone_s
 
+    def fitting_zone_s(self, spans: Sequence[Pulse], used_s: float) -> float | None:
+        """Of results at equal times, another zone of the log's clock in which more of them have a
+        step of load than at `used_s`; None if there is none."""
+        pulses = _pulses(spans, 2 * self.series.period_s)
+        shifts_s = _zones_at_equal_times_s(pulses)
+        if len(pulses) < LEAST_PULSES or not shifts_s:
+            return None
+        contrasts = {
+            ahead_s: self._contrast_w(pulses, ahead_s)
+            for ahead_s in (used_s, *(used_s + shift_s for shift_s in shifts_s))
+            if ahead_s == used_s or self._covers(pulses, ahead_s)
+        }
+        limit_w = DISTINCT_SHARE * max(contrasts.values())
+        without = {
+            ahead_s: _count_without_step(self._energy, pulses, ahead_s, contrast_w)
+            for ahead_s, contrast_w in contrasts.items()
+            if ahead_s == used_s or contrast_w >= limit_w > 0.0
+        }
+        best_s = min(without, key=lambda ahead_s: (without[ahead_s], abs(ahead_s - used_s)))
+        if without[best_s] < without[used_s]:
+            return best_s
+        return None
+
+    def _check_zones(self, pulses: Sequence[Pulse], best_s: float, contrast_w: float) -> None:
+        """Raises PowerError if the clock may as well be of another zone: the results follow each
+        other at equal times, and not all of them have a step of load, or have one there, too."""
+        shifts_s = _zones_at_equal_times_s(pulses)
+        if not shifts_s:
+            return
+        if _count_without_step(self._energy, pulses, best_s, contrast_w):
+            raise PowerError(_AT_EQUAL_TIMES)
+        for shift_s in shifts_s:
+            zone_s = best_s + shift_s
+            zone_w = self._contrast_w(pulses, zone_s)
+            if not self._covers(pulses, zone_s) or zone_w < DISTINCT_SHARE * contrast_w:
+                continue
+            if not _count_without_step(self._energy, pulses, zone_s, zone_w):
+                raise PowerError(_AT_EQUAL_TIMES)
+
+    def _contrast_w(self, pulses: Sequence[Pulse], ahead_s: float) -> float:
+        longest_s = max(pulse.end_s - pulse.start_s for pulse in pulses)
+        margin_s = min(longest_s, SEARCH_S)
+        around = _with_margins(pulses, pulses[0].start_s - margin_s, pulses[-1].end_s + margin_s)
+        return self._energy.contrast_w(around, ahead_s)
+
     def _covers(self, pulses: Sequence[Pulse], ahead_s: float) -> bool:
         times_s = self._energy.times_s
         begin_s, end_s = pulses[0].start_s + ahead_s, pulses[-1].end_s + ahead_s
@@ -202,7 +252,7 @@ class LoadSteps:
         spread_w = near[int(0.95 * (len(near) - 1))] - near[int(0.05 * (len(near) - 1))]
         if not contrast_w > max(LEAST_CONTRAST * spread_w, LEAST_SIGMAS * self._noise_w(pulses)):
             raise PowerError("the power does not follow the results")
-        if not _all_visible(self._energy, pulses, best_s, contrast_w):
+        if _count_without_step(self._energy, pulses, best_s, contrast_w) > len(pulses) // 10:
             raise PowerError("some results do not change the power")
         if not self._covers(pulses, best_s):
             raise PowerError("the log does not cover all results")
@@ -312,28 +362,51 @@ def _repeats(pulses: Sequence[Pulse]) -> bool:
     longest_s = max(p.end_s - p.start_s for p in pulses)
     limit_s = min(MOST_REPEATED * total_s, total_s - LEAST_UNREPEATED * longest_s)
     limit_s = max(limit_s, total_s - ENOUGH_UNREPEATED * longest_s)
-    shifts = {q.start_s - p.start_s for p in pulses[:2] for q in pulses if q.start_s > p.start_s}
-    for shift_s in sorted(shifts):
-        if shift_s > 2 * SEARCH_S:
-            break
-        common_s, place = 0.0, 0
-        for pulse in pulses:
-            begin_s, end_s = pulse.start_s + shift_s, pulse.end_s + shift_s
-            while place < len(pulses) and pulses[place].end_s <= begin_s:
-                place += 1
-            for other in pulses[place:]:
-                if other.start_s >= end_s:
-                    break
-                common_s += min(end_s, other.end_s) - max(begin_s, other.start_s)
-        if common_s > limit_s:
-            return True
-    return False
+    near = takewhile(lambda shift_s: shift_s <= 2 * SEARCH_S, _shifts_s(pulses))
+    return any(_common_s(pulses, shift_s) > limit_s for shift_s in near)
 
 
-def _all_visible(
+_AT_EQUAL_TIMES = "the results follow each other at equal times, so that several offsets fit"
+
+
+def _zones_at_equal_times_s(pulses: Sequence[Pulse]) -> list[float]:
+    """The shifts, forwards and back, after which most pulses lie on pulses again, and by which
+    clocks of two zones may differ."""
+    total_s = sum(p.end_s - p.start_s for p in pulses)
+    found: list[float] = []
+    for shift_s in takewhile(lambda shift_s: shift_s <= MOST_ZONES_S, _shifts_s(pulses)):
+        zone_s = QUARTER_HOUR_S * round(shift_s / QUARTER_HOUR_S)
+        is_zone = zone_s > 0.0 and abs(shift_s - zone_s) <= 2 * SEARCH_S
+        if is_zone and _common_s(pulses, shift_s) > LEAST_IN_ZONE * total_s:
+            found += [shift_s, -shift_s]
+    return found
+
+
+def _shifts_s(pulses: Sequence[Pulse]) -> list[float]:
+    """Those that put one of the first two pulses on a later one."""
+    return sorted(
+        {q.start_s - p.start_s for p in pulses[:2] for q in pulses if q.start_s > p.start_s}
+    )
+
+
+def _common_s(pulses: Sequence[Pulse], shift_s: float) -> float:
+    """How long pulses lie on pulses after a shift."""
+    common_s, place = 0.0, 0
+    for pulse in pulses:
+        begin_s, end_s = pulse.start_s + shift_s, pulse.end_s + shift_s
+        while place < len(pulses) and pulses[place].end_s <= begin_s:
+            place += 1
+        for other in pulses[place:]:
+            if other.start_s >= end_s:
+                break
+            common_s += min(end_s, other.end_s) - max(begin_s, other.start_s)
+    return common_s
+
+
+def _count_without_step(
     energy: Energy, pulses: Sequence[Pulse], ahead_s: float, contrast_w: float
-) -> bool:
-    """Whether nine of ten results have at least half of the contrast."""
+) -> int:
+    """The number of results that have less than half of the contrast."""
     means_w = [
         (energy.until_j(p.end_s + ahead_s) - energy.until_j(p.start_s + ahead_s))
         / (p.end_s - p.start_s)
@@ -341,7 +414,7 @@ def _all_visible(
     ]
     # Half of the contrast below the mean of them all.
     limit_w = statistics.fmean(means_w) - contrast_w / 2
-    return sum(mean_w < limit_w for mean_w in means_w) <= len(pulses) // 10
+    return sum(mean_w < limit_w for mean_w in means_w)
 
 
 def _powers(series: Series) -> tuple[list[float], list[float]]:

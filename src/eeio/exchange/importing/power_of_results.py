@@ -19,6 +19,8 @@ from eeio.exchange.importing.load_steps import (
     LEAST_OF_PART,
     LEAST_PULSES,
     MOST_PARTS,
+    MOST_ZONES_S,
+    QUARTER_HOUR_S,
     LoadOffset,
     LoadSteps,
     clock_by_load,
@@ -226,7 +228,8 @@ def _clock_doubts(
         except PowerError:
             text = _doubt_by_parts(steps, stretch, used_s, unsure_s, source)
             if text is None and given_s is not None:
-                text = _doubt_by_zones(steps, stretch, used_s, _MOST_ZONES_S)
+                text = _doubt_by_zones(steps, stretch, used_s, MOST_ZONES_S)
+                text = text or _doubt_at_equal_times(steps, stretch, used_s)
             if text is None and (log.clock == "local" or stretch[0].local):
                 text = _doubt_by_summer_time(steps, stretch, used_s)
         if text is not None:
@@ -327,10 +330,6 @@ def _may_change(begin_s: float, end_s: float) -> bool:
     return False
 
 
-_QUARTER_HOUR_S = 900.0
-"""Zones differ by multiples of it."""
-_MOST_ZONES_S = 26 * 3600.0
-"""From UTC-12 to UTC+14."""
 _SUMMER_TIME_S = 2 * 3600.0
 """The most by which summer time differs."""
 _ENOUGH_WINDOWS = 32
@@ -353,14 +352,30 @@ def _doubt_by_zones(
     """The doubt about an offset without steps of load, if another number of quarter hours has them:
     a zone or its sign may be wrong."""
     spans = [window.pulse for window in windows[:_ENOUGH_WINDOWS]]
-    most = round(most_s / _QUARTER_HOUR_S)
-    zones_s = [used_s + k * _QUARTER_HOUR_S for k in range(-most, most + 1) if k]
+    most = round(most_s / QUARTER_HOUR_S)
+    zones_s = [used_s + k * QUARTER_HOUR_S for k in range(-most, most + 1) if k]
     for of_series in steps:
         zone_s = of_series.better_zone_s(spans, used_s, zones_s)
         if zone_s is not None:
             return (
                 f"no step of load fits the offset of {used_s:+g} s, but {zone_s:+.0f} s fits: "
                 "check the zone of the log's times and the sign of the offset"
+            )
+    return None
+
+
+def _doubt_at_equal_times(
+    steps: Sequence[LoadSteps], windows: Sequence[Window], used_s: float
+) -> str | None:
+    """The doubt about an offset of results at equal times, such as one each hour: another zone fits
+    more of them."""
+    spans = [window.pulse for window in windows]
+    for of_series in steps:
+        zone_s = of_series.fitting_zone_s(spans, used_s)
+        if zone_s is not None:
+            return (
+                f"at the offset of {used_s:+g} s some results have no step of load, and at "
+                f"{zone_s:+.0f} s more of them have one: check the zone of the log's times"
             )
     return None
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from eeio import paths
 from eeio.errors import EeioError, RejectedError
+from eeio.exchange.importing.file_names import file_names
 from eeio.exchange.importing.files import found
 from eeio.exchange.importing.idle_of_logs import idle_readings
 from eeio.exchange.importing.imported import store
@@ -177,6 +178,8 @@ def remarks(taken: Taken) -> Iterator[str]:
     for used in taken.logs:
         yield from (f"{used.log.path}: {text}" for text in on_log(used))
     yield from taken.not_added
+    named = [file for file in taken.files if file.reports and file.tool != "pts"]
+    yield from file_names([file for file in named if file.sha256 not in taken.before]).notes
     for file in taken.files:
         for note in dict.fromkeys(note for report in file.reports for note in report.notes):
             yield f"{file.path}: {note}"

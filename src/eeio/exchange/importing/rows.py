@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, overload
 
+from eeio.exchange.importing.file_names import file_names
 from eeio.exchange.importing.imported import Imported
 from eeio.exchange.importing.outputs import recorded
 from eeio.record.run import CacheLayers, Experiment, Machine, Run
@@ -90,6 +91,12 @@ _SHOWN = (
 """Options that a row has as fields, or that name no setting."""
 _LOGS = ("write_", "log_", "output", "eta", "randseed", "status-interval")
 """How options of fio's own output begin."""
+_PLACES = ("filename", "directory", "disks", "if", "of", "name", "description")
+"""Options that name a place or the job: they differ from machine to machine."""
+
+
+def _files(rows: Sequence[_Row]) -> list[FoundFile]:
+    return list({row.file.path: row.file for row in rows}.values())
 
 
 _VERSION = "version of the tool"
@@ -111,64 +118,6 @@ def _varying(rows: Sequence[_Row]) -> dict[str, set[str]]:
         tool: {n for n, values in of.items() if len(values) > 1 or given[tool, n] < rows_of[tool]}
         for tool, of in found_values.items()
     }
-
-
-_THING = re.compile(
-    r"(?:node|host|login|server|client|disk|drive|volume|worker|machine|instance|cluster|thread|kernel"
-    r"|(?<![a-z])(?:vm|pod|osd|ssd|hdd|nvme|lun|vol|board|pi|raid|qd|depth|threads|jobs?|numa|cpu"
-    r"|core|gen|pool|rank|user))[-_ ]?$",
-    re.I,
-)
-"""Behind it, a number is of one of several, and does not count runs."""
-
-
-_LEADING = re.compile(r"\d+[-_ .]*(?!run|rep|iter|trial|round|pass)[a-z]", re.I)
-"""`0_finish`, `1_finish`: the first number of a name may be of a variant that no file explains."""
-
-
-def _is_of_thing(number: re.Match[str]) -> bool:
-    return _THING.search(number.string[: number.start()]) is not None
-
-
-_DATE = re.compile(
-    r"\d{4}-\d\d-\d\d(?:[T_ -]\d\d[:h-]?\d\d(?:[:m-]?\d\d)?)?|\d{8,}(?:[T_-]?\d{4,6})?"
-)
-
-
-def _file_names(rows: Sequence[_Row]) -> dict[Path, str]:
-    """The name of each file as a factor: without dates, and without numbers that count the files
-    (1, 2, 3). Others (100, 200, 400), those of things (node1, node2), and those before a word
-    (1_mode, 2_mode) may be a setting that the tool does not report. So may the text above the
-    reports: files in which it differs are no repetitions."""
-    stems: dict[tuple[tuple[str, ...], str], dict[Path, str]] = {}
-    for row in rows:
-        stem = _DATE.sub("#", row.file.path.stem)
-        same = stems.setdefault((row.file.place, re.sub(r"\d+", "\0", stem)), {})
-        same[row.file.path] = stem
-    names: dict[Path, str] = {}
-    texts = {row.file.path: row.file.above for row in rows}
-    for of_paths in stems.values():
-        if len({texts[path] for path in of_paths}) > 1:
-            names |= of_paths
-            continue
-        numbers = {path: re.findall(r"\d+", stem) for path, stem in of_paths.items()}
-        columns = [
-            {int(number) for number in column} for column in zip(*numbers.values(), strict=True)
-        ]
-        counted = [max(column) - min(column) == len(column) - 1 for column in columns]
-        for path, stem in of_paths.items():
-            shown = iter(zip(numbers[path], counted, strict=True))
-
-            def one(found: re.Match[str], shown: Iterator[tuple[str, bool]] = shown) -> str:
-                number, is_count = next(shown)
-                around = found.string[max(0, found.start() - 1) : found.end() + 2]
-                is_version = re.fullmatch(r"\..*|.*\.\d", around) is not None
-                is_count = is_count and not is_version and not _is_of_thing(found)
-                is_count = is_count and not (found.start() == 0 and _LEADING.match(found.string))
-                return "#" if is_count else number
-
-            names[path] = re.sub(r"\d+", one, stem)
-    return names
 
 
 def _arguments(
@@ -216,6 +165,16 @@ def _experiment(
     )
 
 
+def _settings(row: _Row) -> dict[str, str]:
+    found = {}
+    for name, value in sorted(row.phases[0].options.items()):
+        if value and name not in _PLACES and not name.startswith(_LOGS):
+            found[name[:200]] = value[:200]
+    if row.report.version:
+        found[_VERSION] = row.report.version[:200]
+    return found
+
+
 class _Runs(Sequence[Run]):
     """The runs of rows; each is made when it is used, as there may be very many."""
 
@@ -225,7 +184,8 @@ class _Runs(Sequence[Run]):
         self._repetitions: list[int] = []
         counts: Counter[Experiment] = Counter()
         equal: dict[Experiment, Experiment] = {}
-        varying, names = _varying(rows), _file_names(rows)
+        varying = _varying(rows)
+        names = file_names(_files(rows)).of_path
         made = [equal.setdefault(e, e) for e in (_experiment(row, varying, names) for row in rows)]
         in_file = Counter(zip(made, (row.file.sha256 for row in rows), strict=True))
         # A file with several of them is no repetition of another one.
@@ -240,6 +200,15 @@ class _Runs(Sequence[Run]):
             counts[experiment] += 1
             self._experiments.append(experiment)
             self._repetitions.append(counts[experiment])
+
+    @property
+    def settings(self) -> dict[str, dict[str, str]]:
+        """Those of each experiment by its id: also those that all runs have."""
+        found: dict[str, dict[str, str]] = {}
+        for row, experiment in zip(self._rows, self._experiments, strict=True):
+            if experiment.id not in found:
+                found[experiment.id] = _settings(row)
+        return found
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -294,18 +263,21 @@ def campaigns(files: Sequence[FoundFile], name: str) -> list[Imported]:
 def _campaign(host: str, rows: Sequence[_Row], files: Sequence[FoundFile], name: str) -> Imported:
     rows = sorted(rows, key=lambda row: (row.phases[0].started_utc or "", str(row.file.path)))
     remarks = [f"{file.path}: rejected: {file.rejected}" for file in files if file.rejected]
+    remarks += file_names(_files(rows)).notes
     missing = dict.fromkeys(_UNKNOWN, "imported: the file does not report it")
     unknown: dict[str, Any] = dict.fromkeys(_UNKNOWN)
     machine = Machine(
         hostname=host, architecture="unknown", kernel="unknown", missing=missing, **unknown
     )
+    runs = _Runs(rows)
     return Imported(
         name=name,
         title=f"results of {', '.join(sorted({row.file.tool or '' for row in rows}))}",
         machine=machine,
-        runs=_Runs(rows),
+        runs=runs,
         idle=(),
         remarks=tuple(remarks),
+        settings=runs.settings,
     )
 
 

@@ -2,6 +2,7 @@
 
 import csv
 import math
+import re
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,10 @@ from pathlib import Path
 from eeio.errors import EeioError, LimitError
 from eeio.files import inputs
 from eeio.units.quantities import FIGURE, MOST_DIGITS
+from eeio_power.csv_log import DECIDING_ROWS, has_decimal_comma
+from eeio_power.errors import PowerError
+
+_WITH_COMMAS = re.compile(r"[+-]?\d*,[\d,]*\d(\.\d*)?([eE][+-]?\d+)?")
 
 
 @dataclass(frozen=True)
@@ -20,21 +25,30 @@ class ImportedTable:
     columns: tuple[str, ...]
     rows: list[tuple[int, list[str]]]
     decimal_comma: bool
+    ambiguous: str
+    """A number with a comma that may be decimal or not, and its two values."""
 
     def place(self, column: str) -> int:
-        """The index of a column. Raises EeioError if there is none of that name."""
-        try:
-            return self.columns.index(column)
-        except ValueError:
+        """The index of a column. Raises EeioError if there is none of that name, or several."""
+        times = self.columns.count(column)
+        if times == 0:
+            raise EeioError(f"{self.path}: no column {column!r}; it has {', '.join(self.columns)}")
+        if times > 1:
             raise EeioError(
-                f"{self.path}: no column {column!r}; it has {', '.join(self.columns)}"
-            ) from None
+                f"{self.path}: the header has the column {column!r} {times} times: give each "
+                "another name"
+            )
+        return self.columns.index(column)
 
     def number(self, cell: str) -> float:
         """NaN for a cell that is empty, no number, or an instrument's sign of none (SCPI's 9.9E37
-        for overload, 9.91E37 for no number: more than any number may be)."""
+        for overload, 9.91E37 for no number: more than any number may be). Raises EeioError for a
+        number with a comma that may separate thousands."""
         if len(cell) > MOST_DIGITS:
             return math.nan
+        if not self.decimal_comma and _WITH_COMMAS.fullmatch(cell.strip()):
+            why = self.ambiguous or f"the comma of {cell.strip():.60} is not known to be decimal"
+            raise EeioError(f"{self.path}: {why}: write numbers with a point and no comma")
         try:
             value = float(cell.replace(",", ".") if self.decimal_comma else cell)
         except ValueError:
@@ -73,9 +87,12 @@ def read_table(path: Path) -> ImportedTable:
         rows.append((reader.line_num, cells))
     if not rows:
         raise EeioError(f"{path}: a header and no row")
-    return ImportedTable(
-        path, columns, rows, decimal_comma=delimiter != "," and _decimal_comma(rows)
-    )
+    cells = [cell.strip() for _, row in rows[:DECIDING_ROWS] for cell in row]
+    try:
+        return ImportedTable(path, columns, rows, has_decimal_comma(cells), "")
+    except PowerError as error:
+        # It matters if a column that the map names has such a number.
+        return ImportedTable(path, columns, rows, False, str(error))
 
 
 def _row(reader: Iterator[list[str]], path: Path) -> list[str] | None:
@@ -86,13 +103,6 @@ def _row(reader: Iterator[list[str]], path: Path) -> list[str] | None:
         # A quote that is not closed runs on over the lines.
         line = getattr(reader, "line_num", 0)
         raise EeioError(f"{path}:{line}: no row of a table: {error}") from error
-
-
-def _decimal_comma(rows: Sequence[tuple[int, Sequence[str]]]) -> bool:
-    cells = [cell for _, row in rows[:200] for cell in row]
-    return any("," in cell for cell in cells) and not any(
-        cell.replace(".", "", 1).isdigit() and "." in cell for cell in cells
-    )
 
 
 @dataclass(frozen=True)
