@@ -207,6 +207,7 @@ def _undecided(request: CompareRequest) -> Literal["pass", "fail"]:
 def compare_sessions(request: CompareRequest, rule: "Rule") -> int:
     """Groups of campaigns, each of one machine, the first against each other one."""
     from eeio.comparison.sessions import compare_groups
+    from eeio.comparison.settings import differing
     from eeio.report.documents import sessions as report
 
     for name, given in (
@@ -233,6 +234,7 @@ def compare_sessions(request: CompareRequest, rule: "Rule") -> int:
         for names, of_group, group in zip(changes.groups, changes.cells, groups, strict=True)
     ]
     warnings = [text for campaign in campaigns for text in warnings_of(campaign)]
+    warnings += differing({name: of_group for name, _, of_group in sides}, changes.changes)
     document = report.document(changes, tuple(dict.fromkeys(warnings)))
     return _answer(request, document, _gates(sides, request))
 

@@ -85,7 +85,7 @@ def compare(
         pareto=choices(chosen),
         normality=tuple(normality),
         warnings=(
-            *settings.differing(campaigns, found),
+            *settings.differing({campaign.name: [campaign] for campaign in campaigns}, found),
             *remarks.of_runs(campaigns, complete),
             *too_slow,
             *remarks.of_load(campaigns),

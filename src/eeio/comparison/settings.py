@@ -15,12 +15,13 @@ _NOT_SET = "not set"
 Settings = Mapping[str, str]
 
 
-def differing(campaigns: Sequence[Campaign], changes: Sequence[Changes]) -> list[str]:
-    """A remark for each two campaigns whose experiments have other settings, with these."""
-    of_campaigns = {campaign.name: _settings(campaign) for campaign in campaigns}
+def differing(sides: Mapping[str, Sequence[Campaign]], changes: Sequence[Changes]) -> list[str]:
+    """A remark for each two sides (a campaign, or sessions of one machine, by its name) that have
+    the same experiments with other settings, with these."""
+    of_sides = {name: _settings(campaigns) for name, campaigns in sides.items()}
     found: list[str] = []
     for each in changes:
-        before, after = of_campaigns[each.before], of_campaigns[each.after]
+        before, after = of_sides[each.before], of_sides[each.after]
         pairs = []
         for change in each.experiments:
             ids = change.before.experiment_id, change.after.experiment_id
@@ -29,9 +30,13 @@ def differing(campaigns: Sequence[Campaign], changes: Sequence[Changes]) -> list
     return found
 
 
-def _settings(campaign: Campaign) -> dict[str, Settings | None]:
+def _settings(campaigns: Sequence[Campaign]) -> dict[str, Settings | None]:
     """By the ids of experiments."""
-    return {planned.experiment.id: planned.settings for planned in campaign.design.experiments}
+    found: dict[str, Settings | None] = {}
+    for campaign in campaigns:
+        for planned in campaign.design.experiments:
+            found.setdefault(planned.experiment.id, planned.settings)
+    return found
 
 
 def _remarks(
