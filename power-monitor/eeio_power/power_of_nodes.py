@@ -133,7 +133,8 @@ def load(path: Path) -> NodeRecording:
         counted = body.get("counted", True) is not False
         node, ended_unix_s = str(body.get("node", path.stem)), None
         if "clocks" in body:
-            ended_unix_s = q.TIMESTAMP.checked(body["clocks"][1][0], "clocks")
+            _, (ended_s, _) = body["clocks"]
+            ended_unix_s = q.TIMESTAMP.checked(ended_s, "clocks")
         return NodeRecording(node, duration_s, readings, counted, ended_unix_s)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise RejectedError(f"{path}: not output of `eeio meter node` ({error})") from error
