@@ -278,18 +278,22 @@ def _check_separate(block: Sequence[re.Match[str]], has_ends: bool) -> None:
     """Raises ToolOutputError for lines that may be of several blocks, or of one that is cut off."""
     first, names, is_ended = block[0], set[str](), False
     for line in block:
-        where = f"line {_number(line)}: {' '.join(line[0].split())!r:.80}"
         if line["phase"] and line is not first:
-            raise none_found("elbencho", f"{where} interrupts the block of line {_number(first)}")
+            raise _error(line, f"interrupts the block of line {_number(first)}")
         if line["name"] and (is_ended or not first["phase"]):
-            raise none_found("elbencho", f"{where} is in no block")
+            raise _error(line, "is in no block")
         if line["name"] in names:
-            raise none_found("elbencho", f"{where} is the second one in its block")
+            raise _error(line, "is the second one in its block")
         if line["name"]:
             names.add(line["name"])
         is_ended = is_ended or bool(line["end"])
     if has_ends and not is_ended:
         raise none_found("elbencho", f"cut off: no `---` ends the block of line {_number(first)}")
+
+
+def _error(line: re.Match[str], what: str) -> ToolOutputError:
+    text = " ".join(line[0].split())
+    return none_found("elbencho", f"line {_number(line)}: {text!r:.80} {what}")
 
 
 def _number(line: re.Match[str]) -> int:

@@ -47,7 +47,7 @@ _OPTIONS = {
 
 def read_text(text: str) -> Iterator[FoundReport]:
     """`sysbench fileio` 0.4 to 1.1. Other tests, `prepare` and `cleanup` may be in the file."""
-    reports, places, cut_off = list[FoundReport](), list[int](), 0
+    reports, places, failed = list[FoundReport](), list[int](), list[str]()
     for start, end in _runs(text):
         part = text[start:end]
         if phases := tuple(_phases(part)):
@@ -55,12 +55,35 @@ def read_text(text: str) -> Iterator[FoundReport]:
             reports.append(FoundReport(phases, first_group(version)))
             places.append(start)
         elif "Extra file open flags" in part and "Threads started" in part:
-            cut_off += 1
+            failed.append(_failure(part))
+    if not reports and failed:
+        raise none_found("sysbench", f"no throughput of file I/O: {failed[0]}")
     if not reports:
         raise none_found("sysbench", "no throughput of file I/O: not a fileio test, or cut off")
-    notes = (f"{cut_off} other tests of file I/O have no throughput: cut off",) if cut_off else ()
+    notes: tuple[str, ...] = ()
+    if failed:
+        notes = (
+            f"{len(failed)} other tests of file I/O have no throughput, the first: {failed[0]}",
+        )
     for report, begin in zip(reports, places, strict=True):
         yield replace(report, notes=notes, begins_at=begin)
+
+
+_NO_REQUESTS = re.compile(
+    r"^(?:Operations performed:\s{1,99}0 reads?, 0 writes?,"
+    r"|\s{1,99}total number of events:\s{1,99}0$)",
+    re.M | re.I,
+)
+
+
+def _failure(part: str) -> str:
+    """Why a test of file I/O has no throughput."""
+    reasons = []
+    if _NO_REQUESTS.search(part):
+        reasons.append("0 requests")
+    if (message := _first(r"^(FATAL: [^\n]{1,120})", part)) is not None:
+        reasons.append(message.strip())
+    return "; ".join(reasons) or "cut off"
 
 
 def _runs(text: str) -> Iterator[tuple[int, int]]:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from tests.eeio.importing.importer import Importer
+from tests.eeio.importing.read import read_one, why_rejected
 
 from eeio.exchange.importing import results
 
@@ -63,6 +64,25 @@ def test_small_rates_of_sysbench_are_computed_from_its_requests(
     text = SYSBENCH_RUN.format(version="1.1.0", colon="", end=f"Throughput:\n         {printed}\n")
     (read,) = imported.phases_of(text)
     assert read["bandwidth_bytes_per_s"] == pytest.approx(bytes_per_s)
+
+
+def test_a_test_of_sysbench_without_requests_is_not_cut_off(tmp_path: Path) -> None:
+    """As sysbench 0.4.12 ends where its files are missing, and later ones without any request."""
+    fatal = "FATAL: Failed to read file! file: 12 pos: 12578816 errno = 0 ()"
+    none = "Operations performed:  0 Read, 0 Write, 0 Other = 0 Total\nRead 0b  Written 0b\n"
+    failed = SYSBENCH_RUN.format(version="0.4.12", colon=":", end=f"{fatal}\nDone.\n\n{none}")
+    wanted = f"0 requests; {fatal}"
+    assert why_rejected(tmp_path, failed) == f"sysbench: no throughput of file I/O: {wanted}"
+    zero = "Throughput:\n    read, MiB/s:     0.00\n    total number of events:   0\n"
+    newer = SYSBENCH_RUN.format(version="1.0.20", colon="", end=zero)
+    assert why_rejected(tmp_path, newer) == "sysbench: no throughput of file I/O: 0 requests"
+    newer = SYSBENCH_RUN.format(version="1.0.20", colon="", end=f"{fatal}\n")
+    assert why_rejected(tmp_path, newer) == f"sysbench: no throughput of file I/O: {fatal}"
+    whole = "Throughput:\n         read:  IOPS=4800.00 75.00 MiB/s (78.64 MB/s)\n"
+    text = SYSBENCH_RUN.format(version="1.1.0", colon="", end=whole) + failed
+    (report,) = read_one(tmp_path, text).reports
+    note = f"1 other tests of file I/O have no throughput, the first: {wanted}"
+    assert report.notes == (note,)
 
 
 def test_sysbench_s_runs_without_the_beginning_of_their_output(
