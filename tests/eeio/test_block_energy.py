@@ -31,8 +31,15 @@ def example(name: str, folder: Path) -> Path:
 
 
 def python(*words: str, folder: Path) -> str:
+    # A worker of pytest-xdist disables pytest-benchmark.
+    environment = {name: value for name, value in os.environ.items() if "PYTEST" not in name}
     done = subprocess.run(
-        [sys.executable, *words], cwd=folder, capture_output=True, text=True, timeout=300
+        [sys.executable, *words],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
