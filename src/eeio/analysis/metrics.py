@@ -266,6 +266,15 @@ def in_rows(*, of_domain: bool) -> list[Metric]:
     return [metric for metric in METRICS if metric.in_rows and metric.of_domain == of_domain]
 
 
+def best_first(metric: Metric, median: float | None) -> tuple[bool, float]:
+    """A key to sort by that metric, the best first and those without it last."""
+    if median is None:
+        return True, 0.0
+    if metric.better == "more":
+        return False, -median
+    return False, median
+
+
 def in_cells() -> list[Metric]:
     """Those that comparisons have."""
     return [metric for metric in METRICS if metric.in_cells]

@@ -13,6 +13,7 @@ from eeio.commands.output_file import (
     document_format,
     output_file,
     pager_switch,
+    sort_option,
     write_document,
     write_file,
 )
@@ -219,14 +220,7 @@ class BenchRequest:
         help="campaign name",
         group="output",
     )
-    sort: str | None = option(
-        "--sort",
-        value="WORD",
-        help=f"sort by median, best first: {', '.join(SORTS)}",
-        parse=str.lower,
-        choices=SORTS,
-        group="output",
-    )
+    sort: str | None = sort_option(SORTS, "output")
     format: str = document_format(group="output")
     output: Path | None = output_file(group="output")
     no_pager: bool = pager_switch(group="output")

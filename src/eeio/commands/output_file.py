@@ -89,6 +89,18 @@ def document_format(group: str | None = None) -> Any:
     return format_option(tuple(RENDERERS), group)
 
 
+def sort_option(words: tuple[str, ...], group: str) -> Any:
+    """The field `sort: str | None`; `words` are names of metrics."""
+    return option(
+        "--sort",
+        value="WORD",
+        help=f"sort by median, best first: {', '.join(words)}",
+        parse=str.lower,
+        choices=words,
+        group=group,
+    )
+
+
 def output_file(group: str | None = None, pictures: Sequence[str] = ()) -> Any:
     """The field `output: Path | None` of a command that prints a document."""
     return option(

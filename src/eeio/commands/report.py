@@ -12,6 +12,7 @@ from eeio.commands.output_file import (
     document_format,
     output_file,
     pager_switch,
+    sort_option,
     write_document,
     write_file,
 )
@@ -75,14 +76,7 @@ class ReportRequest:
         repeat=True,
         group="rows and columns",
     )
-    sort: str | None = option(
-        "--sort",
-        value="WORD",
-        help=f"sort by median, best first: {', '.join(SORTS)}",
-        parse=str.lower,
-        choices=SORTS,
-        group="rows and columns",
-    )
+    sort: str | None = sort_option(SORTS, "rows and columns")
     columns: tuple[str, ...] = option(
         "--columns",
         value="WORD[,WORD]",

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-from eeio.analysis.metrics import METRICS, named
+from eeio.analysis.metrics import METRICS, best_first, named
 from eeio.analysis.observation import NOT_READ, Key, Missing, Observation, Value, known, observed
 from eeio.analysis.selection import is_powered, main_source, repetitions_by_source
 from eeio.analysis.summary import Quartiles, bytes_per_j, quartiles, summarize
@@ -160,9 +160,7 @@ def sorted_by(found: Sequence[Bench], name: str) -> list[Bench]:
 
     def key(of_command: Bench) -> tuple[bool, float]:
         figure = of_command.quartiles(metric.key)
-        if figure is None:
-            return True, 0.0
-        return False, -figure.median if metric.better == "more" else figure.median
+        return best_first(metric, None if figure is None else figure.median)
 
     return sorted(found, key=key)
 

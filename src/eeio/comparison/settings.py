@@ -19,24 +19,24 @@ def differing(sides: Mapping[str, Sequence[Campaign]], changes: Sequence[Changes
     """A remark for each two sides (a campaign, or sessions of one machine, by its name) that have
     the same experiments with other settings, with these."""
     of_sides = {name: _settings(campaigns) for name, campaigns in sides.items()}
-    found: list[str] = []
+    remarks: list[str] = []
     for each in changes:
         before, after = of_sides[each.before], of_sides[each.after]
         pairs = []
         for change in each.experiments:
             ids = change.before.experiment_id, change.after.experiment_id
             pairs.append((before.get(ids[0]), after.get(ids[1])))
-        found += _remarks(each, pairs)
-    return found
+        remarks += _remarks(each, pairs)
+    return remarks
 
 
 def _settings(campaigns: Sequence[Campaign]) -> dict[str, Settings | None]:
     """By the ids of experiments."""
-    found: dict[str, Settings | None] = {}
+    by_id: dict[str, Settings | None] = {}
     for campaign in campaigns:
         for planned in campaign.design.experiments:
-            found.setdefault(planned.experiment.id, planned.settings)
-    return found
+            by_id.setdefault(planned.experiment.id, planned.settings)
+    return by_id
 
 
 def _remarks(

@@ -81,17 +81,17 @@ def _meanings(of_paths: dict[Path, str], tools: Collection[str]) -> list[_Meanin
     stem = next(iter(of_paths.values()))
     columns = zip(*(re.findall(r"\d+", stem) for stem in of_paths.values()), strict=True)
     return [
-        _meaning(found, {int(number) for number in column}, tools)
-        for found, column in zip(re.finditer(r"\d+", stem), columns, strict=True)
+        _meaning(number, {int(value) for value in column}, tools)
+        for number, column in zip(re.finditer(r"\d+", stem), columns, strict=True)
     ]
 
 
-def _meaning(found: re.Match[str], values: set[int], tools: Collection[str]) -> _Meaning:
-    before, after = found.string[: found.start()], found.string[found.end() :]
+def _meaning(number: re.Match[str], values: set[int], tools: Collection[str]) -> _Meaning:
+    before, after = number.string[: number.start()], number.string[number.end() :]
     is_version = before.endswith(".") or re.match(r"\.\d", after) is not None
     if max(values) - min(values) != len(values) - 1 or is_version or _THING.search(before):
         return "setting"
-    if not before and _LEADING.match(found.string):
+    if not before and _LEADING.match(number.string):
         return "setting"
     if len(values) == 1:  # It tells no files apart.
         return "count"
@@ -115,12 +115,12 @@ def _is_counted(word: str, tools: Collection[str]) -> bool:
 def _shown(stem: str, meanings: Sequence[_Meaning]) -> str:
     order = iter(meanings)
 
-    def one(found: re.Match[str]) -> str:
+    def replaced(number: re.Match[str]) -> str:
         if next(order) in ("count", "perhaps a count"):
             return "#"
-        return found[0]
+        return number[0]
 
-    return re.sub(r"\d+", one, stem)
+    return re.sub(r"\d+", replaced, stem)
 
 
 def _notes(counts: Collection[str], settings: Collection[str]) -> Iterator[str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from eeio import studies
 from eeio.analysis.characterization import ContextRow, characterize, context
 from eeio.analysis.meter_agreement import Agreement, agreement
-from eeio.analysis.metrics import METRICS, named
+from eeio.analysis.metrics import METRICS, best_first, named
 from eeio.analysis.ranking import RULES, Rules
 from eeio.analysis.rows import Row
 from eeio.errors import EeioError
@@ -241,8 +241,6 @@ def sorted_by(report: Report, name: str) -> Report:
 
     def key(row: Row) -> tuple[bool, float]:
         figure = row.figure(metric, row.measured)
-        if figure is None:
-            return True, 0.0
-        return False, -figure.median if metric.better == "more" else figure.median
+        return best_first(metric, None if figure is None else figure.median)
 
     return replace(report, rows=tuple(sorted(report.rows, key=key)))
