@@ -19,6 +19,8 @@ prefill() { # BYTES FIO-OPTION...
 }
 
 rewrite_percent=$precondition
+# What was written since the last fill is gone: each run begins with the drive in the same state.
+[ "$fill" = once ] || rm -f "$HOME/device.ready"
 
 finish() { # leaves; this script's own words
 	[ -z "$load" ] || calibrate "$@"
@@ -47,6 +49,7 @@ if [ -n "$device" ]; then
 fi
 
 enter "$scratch"
+[ "$fill" = once ] || rm -f eeio-fio.ready
 ready=$([ "$(cat eeio-fio.ready 2>/dev/null)" = "$marker" ] && echo yes)
 job=0
 while [ "$job" -lt "$processes" ]; do

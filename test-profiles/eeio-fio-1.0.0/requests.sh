@@ -24,6 +24,7 @@ case $engine in
 io_uring_fixed) engine_options=--fixedbufs=1 ;;
 io_uring_sqpoll) engine_options=--sqthread_poll=1 ;;
 io_uring_polled) engine_options=--hipri=1 ;;
+io_uring_combined) engine_options='--fixedbufs=1 --registerfiles=1 --hipri=1 --sqthread_poll=1' ;;
 io_uring_cmd) engine_options=--cmd_type=nvme ;;
 *) engine_options='' ;;
 esac

@@ -251,7 +251,12 @@ def _page(
             from eeio.report import page
             from eeio.report.documents import gate
         remarks = [line for each_gate in gates for line in gate.lines(each_gate, False, undecided)]
-        return page.render(with_tests(build(campaigns)), found.changes, power_series, remarks)
+        return page.render(
+            with_tests(build(campaigns, readings=power_series)),
+            found.changes,
+            power_series,
+            remarks,
+        )
 
     return rendered
 

@@ -22,6 +22,7 @@ from eeio.comparison.drift import compared_cells
 from eeio.comparison.layers import matches, on_one_drive
 from eeio.comparison.pareto import choices
 from eeio.errors import EXIT_DONE, EeioError, LimitError, RejectedError
+from eeio.measure.power_series import power_series
 from eeio.options import Command, argument, option
 from eeio.record import store
 from eeio.record.run import LEVELS
@@ -152,7 +153,8 @@ def report(request: ReportRequest) -> int:
         raise RejectedError("--where selects the experiments of --plots DIR")
     rules = Rules(request.most_uncertain, request.duty_cycle)
     built = with_tests(
-        build(load_campaigns(request.campaigns), rules, request.columns), rules.most_uncertain
+        build(load_campaigns(request.campaigns), rules, request.columns, power_series),
+        rules.most_uncertain,
     )
     if request.level:
         built = of_levels(built, request.level)
@@ -180,7 +182,7 @@ def _draw_charts(request: ReportRequest) -> int:
             f"-o {output}: one chart in one file, .{', .'.join(PLOT_FORMATS)}; several charts need "
             "--plots DIR"
         )
-    built = build(load_campaigns(request.campaigns))
+    built = build(load_campaigns(request.campaigns), readings=power_series)
     if request.level:
         built = of_levels(built, request.level)
     formats = request.plot_format or ("svg",) if output is None else (output.suffix[1:],)
@@ -199,7 +201,7 @@ def _draw_charts(request: ReportRequest) -> int:
 
 def complete_report(campaigns: Sequence[Campaign]) -> Report:
     """The report of campaigns as `eeio report` makes it without options."""
-    return with_tests(build(campaigns))
+    return with_tests(build(campaigns, readings=power_series))
 
 
 def with_tests(built: Report, most_uncertain: float = MOST_UNCERTAIN) -> Report:
@@ -228,7 +230,7 @@ def with_tests(built: Report, most_uncertain: float = MOST_UNCERTAIN) -> Report:
 
 def print_summary(folder: Path) -> None:
     """Writes the page into the campaign's folder and prints the summary."""
-    built = with_tests(build([store.load(folder)]))
+    built = with_tests(build([store.load(folder)], readings=power_series))
     page: Path | None = folder / _PAGE
     try:
         (folder / _PAGE).write_text(_render_html(built), encoding="utf-8")
@@ -240,7 +242,6 @@ def print_summary(folder: Path) -> None:
 
 def _render_html(built: Report) -> str:
     with analysis():
-        from eeio.measure.power_series import power_series
         from eeio.report import page
         from eeio.report.documents import bench
     if bench.is_of_commands(built):

@@ -120,6 +120,21 @@ class BlockDevice:
         return int((self.sysfs / "size").read_text(encoding="ascii")) * 512
 
     @property
+    def block_bytes(self) -> int | None:
+        """Size of a logical block: direct requests are a multiple of it. None if unknown."""
+        with suppress(OSError, ValueError):
+            return int((self.disk_sysfs / "queue/logical_block_size").read_text(encoding="ascii"))
+        return None
+
+    @property
+    def has_poll_queues(self) -> bool:
+        """Whether a program can poll it for completions; also True if the kernel does not say."""
+        try:
+            return (self.disk_sysfs / "queue/io_poll").read_text(encoding="ascii").strip() != "0"
+        except OSError:
+            return True
+
+    @property
     def identity(self) -> str:
         """A stable identity across reboots: the name may be another's then."""
         texts = []

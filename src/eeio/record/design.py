@@ -458,7 +458,8 @@ class Protocol:
     `is_measurement` is false where the preset is too short to publish from. Each run of a tool that
     moves a file moves `work_bytes`, however long that takes; None: as much as the profile's preset
     says, or less where that sets a time. Work that is sized by a pilot makes each phase last
-    `min_phase_s` or more; what does not is not ranked.
+    `min_phase_s` or more; what does not is not ranked. `device_share` is the share of a raw device
+    that is filled before and measured (None: what the preset's file_size says).
     """
 
     repetitions: Annotated[int, q.COUNT]
@@ -472,6 +473,7 @@ class Protocol:
     sizes_of: str | None = field(default=None, metadata=LATER)
     """The preset of the profiles' sizes and times; None: that of the campaign's name."""
     steady: SteadyProtocol | None = field(default=None, metadata=LATER)
+    device_share: Annotated[float, q.FRACTION] | None = field(default=None, metadata=LATER)
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from eeio.studies.chang2014.cells import JournalCellBody
 from eeio.studies.drive import PointBody, SteadyStateBody
 from eeio.studies.io500 import Points
 from eeio.studies.load import ProportionalityBody, Step
+from eeio.studies.powersensor3.chapter import SsdPowerBody
 
 FOLDER = Path(__file__).parent
 _VERSION = {"schema_version": {"enum": list(range(1, SCHEMA_VERSION + 1))}}
@@ -47,6 +48,8 @@ class ReportBody(TypedDict):
     """Experiments of a preconditioned drive, or of engines; absent if there are none."""
     steady_state: NotRequired[Sequence[SteadyStateBody]]
     """How the drive came to its steady state."""
+    ssd_power: NotRequired[Sequence[SsdPowerBody]]
+    """A drive by request size and over time; absent if no campaign has a suite for it."""
     load_curve: NotRequired[Sequence[Step]]
     """Steps of offered load; absent if no campaign has any."""
     proportionality: NotRequired[ProportionalityBody]

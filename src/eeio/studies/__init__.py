@@ -22,11 +22,16 @@ from eeio.record.run import Run
 if TYPE_CHECKING:
     from eeio.record.store import Campaign
     from eeio.report.document import Document
+    from eeio.report.page.series import PowerSeries
     from eeio.report.table_and_plot import Plot, Table
     from eeio.traces.jbd2 import JournalTrace
 
 FORMATS = ("table", "json", "markdown")
 """Formats of a study that returns text; one that returns a `Document` has all formats."""
+
+Unit = Literal["W", "x", "change", "MiB/s", "MiB/J", "s"]
+Readings = Callable[["Campaign"], Sequence["PowerSeries"]]
+"""The stored readings of a campaign's meters."""
 
 _MODULES = Modules("study", __name__, "EEIO_STUDIES")
 
@@ -35,7 +40,7 @@ _MODULES = Modules("study", __name__, "EEIO_STUDIES")
 class PaperFigure:
     """A figure that a paper prints, and one campaign's equivalent.
 
-    `unit` is the unit of both: `W`; `x`, a ratio; `change`, a share more or less (0.79 is +79 %).
+    `unit` is the unit of both; `x` is a ratio, `change` a share more or less (0.79 is +79 %).
     `source` is where the paper prints it, `of` the system that it describes. `ours` is None if the
     campaign has no equivalent, with the reason in `remark`. Otherwise `remark` says what `ours`
     describes, and how it differs. Figures of one `topic` share a table and a drawing.
@@ -44,7 +49,7 @@ class PaperFigure:
     campaign: str
     topic: str
     what: str
-    unit: Literal["W", "x", "change"]
+    unit: Unit
     printed: float
     source: str
     of: str
@@ -159,11 +164,12 @@ class Study:
     """The parts that a study offers.
 
     `chapter` receives all campaigns of a report and selects those of the study; None if there are
-    none. `figure_of_merit` is the figure of a run that is repeated until its mean is known; None if
-    the run has none.
+    none. `over_time` does the same with the campaigns' stored readings. `figure_of_merit` is the
+    figure of a run that is repeated until its mean is known; None if the run has none.
     """
 
     chapter: "Callable[[Sequence[Campaign]], Chapter | None] | None" = None
+    over_time: "Callable[[Sequence[Campaign], Readings], Chapter | None] | None" = None
     figure_of_merit: Callable[[Run], float | None] | None = None
     journal: JournalFigures | None = None
     published: PublishedData | None = None
@@ -235,27 +241,34 @@ def figure_of_merit(studies: Sequence[Study], run: Run) -> float | None:
     return None
 
 
-def chapters(campaigns: "Sequence[Campaign]") -> tuple[Chapter, ...]:
+def chapter(study: Study, campaigns: "Sequence[Campaign]", readings: Readings) -> Chapter | None:
+    """The study's chapter for a report of these campaigns; None if it has none."""
+    if study.over_time is not None:
+        return study.over_time(campaigns, readings)
+    if study.chapter is not None:
+        return study.chapter(campaigns)
+    return None
+
+
+def chapters(campaigns: "Sequence[Campaign]", readings: Readings) -> tuple[Chapter, ...]:
     """The studies' chapters for a report of these campaigns. Raises EeioError for a study that
     fails, and if two add the same member to its body."""
     by_name: dict[str, Chapter] = {}
     for name, study in every().items():
-        if study.chapter is None:
-            continue
         try:
-            chapter = study.chapter(campaigns)
+            of_study = chapter(study, campaigns, readings)
         except EeioError:
             raise
         except Exception as error:
             raise EeioError(
                 f"the study {name!r} failed on these campaigns: {error!r:.300}"
             ) from error
-        if chapter is None:
+        if of_study is None:
             continue
         for other, theirs in by_name.items():
-            if both := sorted(theirs.body.keys() & chapter.body.keys()):
+            if both := sorted(theirs.body.keys() & of_study.body.keys()):
                 raise EeioError(
                     f"the studies {other!r} and {name!r} both add {both[0]!r} to a report's JSON"
                 )
-        by_name[name] = chapter
+        by_name[name] = of_study
     return tuple(by_name.values())

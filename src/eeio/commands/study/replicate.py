@@ -8,14 +8,17 @@ from pathlib import Path
 
 from eeio import studies
 from eeio.analysis import printed_figures as printed
-from eeio.commands.campaign_folders import analysis, named_study
+from eeio.commands.campaign_folders import analysis, load_campaigns, named_study
 from eeio.commands.output_file import document_format, output_file, pager_switch, write_answer
 from eeio.commands.plots import write_plots
 from eeio.errors import EXIT_DONE, LimitError, RejectedError
 from eeio.exchange.importing import mapping, runs
+from eeio.measure.power_series import power_series
 from eeio.options import Command, argument, option
+from eeio.record.run import SCHEMA_VERSION
 from eeio.report.document import Document
 from eeio.report.documents.printed_figures import Listed, of_all, of_paper
+from eeio.report.figures import paper_figures
 
 
 def _known() -> list[str]:
@@ -41,8 +44,8 @@ class ReplicateRequest:
 
     study: str | None = argument(_one_of(_known()), count="?")
     folder: Path | None = argument(
-        "DIR",
-        help="copy of the paper's published data",
+        "DIR|CAMPAIGN",
+        help="copy of the paper's published data; of other papers a campaign, to compare with",
         parse=Path,
         count="?",
     )
@@ -92,12 +95,35 @@ def _one(request: ReplicateRequest, name: str) -> "Document | str":
             return study.published.answer(sources, request.format)
     if study.printed is None:
         raise RejectedError(f"the study {name!r} has no printed figures to recompute")
-    if request.folder is not None or request.figures is not None:
+    if request.figures is not None:
         raise RejectedError(
-            f"{name} has no published data to read from a folder or to plot; `eeio study "
-            f"replicate {name}` recomputes its printed figures"
+            f"{name} has no published data to plot; `eeio study replicate {name}` recomputes its "
+            "printed figures"
         )
+    if request.folder is not None:
+        return _beside(name, study, request.folder)
     return of_paper(name, study.printed.paper, _answers(study.printed))
+
+
+def _beside(name: str, study: studies.Study, named: Path) -> Document:
+    """The paper's figures next to those of a campaign."""
+    (campaign,) = load_campaigns([str(named)])
+    with analysis():
+        chapter = studies.chapter(study, [campaign], power_series)
+    if chapter is None or not chapter.beside:
+        raise RejectedError(
+            f"{named}: a campaign of {campaign.design.suite}, which {name} does not compare with; "
+            f"docs/studies names its suite"
+        )
+    return Document(
+        f"{chapter.paper} and {campaign.name}",
+        tuple(paper_figures.tables(chapter, paper_figures.stamped(chapter, [campaign]))),
+        lambda: {
+            "schema_version": SCHEMA_VERSION,
+            "beside_papers": paper_figures.to_json(chapter),
+        },
+        lambda: paper_figures.to_json(chapter),
+    )
 
 
 def _every(data: dict[str, Path]) -> list[Listed]:
@@ -160,6 +186,7 @@ COMMAND = Command(
     help="recompute the figures of published papers",
     description="Recomputes each figure that a paper prints. The input is DIR, a copy of "
     "the paper's published data. For papers without published data, it is the other printed "
-    "values. Shows printed and recomputed value, place, verdict and reason. Without a "
-    "study, lists all papers with the number of figures per verdict.",
+    "values; with a CAMPAIGN of the study's suite, its figures next to the paper's. Shows printed "
+    "and recomputed value, place, verdict and reason. Without a study, lists all papers with the "
+    "number of figures per verdict.",
 )

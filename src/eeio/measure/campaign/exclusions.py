@@ -9,6 +9,8 @@ from eeio.measure.profiles.suite import LeftOut, SuiteEntry
 from eeio.record.design import Options
 from eeio.record.run import Experiment
 
+_POLLED = ("io_uring_polled", "io_uring_combined")
+
 
 def why_not(
     options: Options,
@@ -26,12 +28,41 @@ def why_not(
         reason = _why_cache_stays(options, experiment, root)
         if reason is not None:
             return reason
+    reason = _why_not_on_drive(options, experiment, root)
+    if reason is not None:
+        return reason
     if experiment.target == "device" and experiment.operation != "read" and not options.erase:
         return (
             f"{options.device} is only read: to measure writes, repeat it with --erase, which "
             "destroys its data"
         )
     return None
+
+
+def _why_not_on_drive(options: Options, experiment: Experiment, root: Path) -> str | None:
+    """Why the drive cannot take direct requests of this size, or of this engine; None if it can."""
+    device = None
+    if options.device is not None:
+        device = block_device(Path(options.device), root)
+    elif options.directory is not None:
+        device = backing_device(Path(options.directory), root)[0]
+    if device is None:
+        return None
+    engine = dict(experiment.arguments).get("engine")
+    if engine in _POLLED and not device.has_poll_queues:
+        return (
+            f"{device.node} has no poll queues, which engine={engine} requires (NVMe drives: "
+            "nvme.poll_queues=4 on the kernel's command line)"
+        )
+    request_bytes, block_bytes = experiment.request_size_bytes, device.block_bytes
+    if request_bytes is None or block_bytes is None or experiment.cache.buffer != "off":
+        return None
+    if request_bytes % block_bytes == 0:
+        return None
+    return (
+        f"{device.node} has blocks of {block_bytes} bytes, and a direct request is a multiple of "
+        "them"
+    )
 
 
 def why_not_on_zones(options: Options, experiment: Experiment) -> str | None:

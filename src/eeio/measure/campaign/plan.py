@@ -267,17 +267,19 @@ def _experiments(
 def _active_bytes(
     options: Options, protocol: Protocol, factors: Mapping[str, str], root: Path
 ) -> int | None:
-    """How much of a raw device a steady-state protocol writes and measures, in full MiB; None for
-    files, and if the preset sets file_size."""
-    steady = protocol.steady
-    if steady is None or steady.active_share is None or factors.get("level") != "device":
+    """How much of a raw device is written and measured, in full MiB; None for files, and if the
+    preset sets file_size."""
+    share = protocol.device_share
+    if protocol.steady is not None:
+        share = protocol.steady.active_share
+    if share is None or factors.get("level") != "device":
         return None
     if options.device is None or options.filesystems or protocol.work_bytes is not None:
         return None
     device = block_device(Path(options.device), root)
     if device is None:
         return None  # rejected by the device check
-    return int(device.size_bytes * steady.active_share) // _MIB * _MIB
+    return int(device.size_bytes * share) // _MIB * _MIB
 
 
 def _check_runtime(tool: str, factors: Mapping[str, str]) -> None:

@@ -105,7 +105,17 @@ class Plan(Design):
         operation = planned.experiment.operation
         if self.zone_bytes is not None and planned.experiment.target == "device":
             passes *= 2  # zones that a write has left are filled again
-        return int(planned.file_bytes * passes) if operation in WRITING else 0
+        written_bytes = 0
+        if operation in WRITING:
+            written_bytes = int(planned.file_bytes * passes)
+        return written_bytes + self.filled_again_bytes(planned)
+
+    def filled_again_bytes(self, planned: PlannedExperiment) -> int:
+        """Bytes that fill its file or device before each of its runs."""
+        on_device = planned.experiment.target == "device"
+        if planned.factors.get("fill") != "each" or (on_device and not self.options.erase):
+            return 0
+        return prefilled_bytes(planned)
 
     @property
     def expected_s(self) -> float:
@@ -120,7 +130,8 @@ class Plan(Design):
             preset = self.profiles[run.experiment.profile].preset(self.sizes_preset)
             if "each_s" in preset:
                 by_time = float(preset["each_s"]) * files_of_a_process(factors)
-            total += by_time + self.protocol.settle_s + _PER_RUN_OVERHEAD_S
+            refill_s = self.filled_again_bytes(run.experiment) / _ASSUMED_BANDWIDTH_BYTES_PER_S
+            total += refill_s + by_time + self.protocol.settle_s + _PER_RUN_OVERHEAD_S
             if run.experiment.experiment.processes > 1:
                 total += float(preset.get("parallel_pause_s", 0))
         return total

@@ -251,6 +251,7 @@ def _read_protocol_file(path: Path) -> tuple[dict[str, Preset], tuple[Optional, 
                     adaptive=_adaptive(values.get("adaptive"), values["repetitions"]),
                     sizes_of=None if "like" not in values else _text(values["like"], "like"),
                     steady=_steady(values.get("steady"), values),
+                    device_share=_device_share(values.get("device_share")),
                 ),
                 tuple(
                     LeftOut(
@@ -302,6 +303,14 @@ def _steady(value: object, preset: Mapping[str, Any]) -> SteadyProtocol | None:
     if "adaptive" in preset:
         raise LimitError("steady: its rounds are not those of an adaptive protocol; give one")
     return rule
+
+
+def _device_share(value: object) -> float | None:
+    if value is None:
+        return None
+    if (share := q.FRACTION.checked(value, "device_share")) == 0:
+        raise LimitError("device_share: 0 leaves no area to measure")
+    return share
 
 
 def _min_phase(value: object) -> float | None:

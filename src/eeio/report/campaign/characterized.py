@@ -107,15 +107,18 @@ def idle_above_busy(campaign: Campaign, rows: Sequence[Row]) -> list[str]:
 
 
 def build(
-    campaigns: Sequence[Campaign], rules: Rules = RULES, columns: Sequence[str] = ()
+    campaigns: Sequence[Campaign],
+    rules: Rules = RULES,
+    columns: Sequence[str] = (),
+    readings: studies.Readings = lambda campaign: (),
 ) -> Report:
-    """Characterizes each campaign."""
+    """Characterizes each campaign. `readings` returns the stored readings of its meters."""
     return Report(
         campaigns=tuple(campaigns),
         rows=tuple(row for campaign in campaigns for row in characterize(campaign, rules)),
         columns=tuple(columns),
         context=tuple(row for campaign in campaigns for row in context(campaign)),
-        chapters=studies.chapters(campaigns),
+        chapters=studies.chapters(campaigns, readings),
     )
 
 

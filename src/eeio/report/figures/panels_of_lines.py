@@ -39,12 +39,14 @@ class Panel:
 
 @dataclass(frozen=True)
 class Lines:
-    """One figure; `stamped` is written across it (`eeio.record.publication`)."""
+    """One figure; `stamped` is written across it (`eeio.record.publication`). The x axis is
+    logarithmic with `is_x_logarithmic`."""
 
     title: str
     x_axis: str
     panels: Sequence[Panel]
     stamped: str
+    is_x_logarithmic: bool = False
 
 
 def plot(name: str, lines: Lines) -> Plot:
@@ -66,6 +68,9 @@ def _drawing(lines: Lines, look: "Look") -> "Drawing":
         handles |= _draw_panel(axes, panel, labels)
         if lines.stamped:
             stamp(axes, lines.stamped, 0.8 * width)
+    if lines.is_x_logarithmic:
+        all_axes[-1].set_xscale("log", base=2)
+        all_axes[-1].xaxis.set_major_formatter(lambda value, _: f"{value:g}")
     all_axes[-1].set_xlabel(lines.x_axis, fontsize=8)
     ranges = "; ".join(f"{panel.axis}: {_range(panel)}" for panel in panels)
     entries = [(handles[label], foreign(label)) for label in labels]

@@ -6,12 +6,12 @@ Studies provide the contents (`Chapter.beside`); this module depends on no paper
 import textwrap
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from eeio.record.publication import stamp_of
 from eeio.report.campaign.columns import NONE
 from eeio.report.table_and_plot import Plot, Table
-from eeio.studies import Chapter, PaperFigure
+from eeio.studies import Chapter, PaperFigure, Unit
 from eeio.units.number_text import number
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _SCREEN_INCHES = 9.5
 _LINE_INCHES = 0.13
 _ROW_INCHES = 0.11
-_AXES = {"W": "W", "x": "ratio", "change": "ratio of the two that are compared (1.79: +79 %)"}
+_AXES = {"x": "ratio", "change": "ratio of the two that are compared (1.79: +79 %)"}
 _MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 
@@ -59,7 +59,7 @@ class PaperFigureBody(TypedDict):
     campaign: str
     topic: str
     figure: str
-    unit: Literal["W", "x", "change"]
+    unit: Unit
     """Of both values; change: a share more or less (0.79 is +79 %)."""
     source: str
     """Its place in the paper."""
@@ -187,13 +187,13 @@ def _drawing(found: Sequence[PaperFigure], title: str, stamped: str, look: "Look
         scale = ", logarithmic scale"
         axis.set_xscale("log")
         axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    if unit != "W":
+    if unit in _AXES:
         axis.axvline(1.0, color="#999999", linewidth=0.8, linestyle=":", zorder=0)
     axis.set_yticks(list(heights.values()), list(heights), fontsize=7)
     axis.set_ylim(-0.7, len(heights) - 0.3)
     axis.tick_params(axis="x", labelsize=7)
     axis.grid(axis="x", alpha=0.3)
-    label = _AXES[unit] + scale
+    label = _AXES.get(unit, unit) + scale
     axis.set_xlabel(textwrap.fill(label, int(0.5 * width / 0.066)), fontsize=8)
     if stamped:
         stamp(axis, stamped, 0.5 * width)

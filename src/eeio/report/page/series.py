@@ -62,6 +62,20 @@ class PowerSeries:
             return (self._joules[last] - self._joules[first]) / seconds
         return None
 
+    def mean_between(self, begin_s: float, end_s: float) -> float | None:
+        """Mean power between two moments; None if power was not read in all of that time."""
+        if not self.times_s[0] <= begin_s < end_s <= self.times_s[-1]:
+            return None
+        first, last = bisect_left(self.times_s, begin_s), bisect_left(self.times_s, end_s)
+        if not math.isfinite(sum(self.watts[max(1, first) : last + 1])):
+            return None
+        return (self._joules_at(end_s) - self._joules_at(begin_s)) / (end_s - begin_s)
+
+    def _joules_at(self, at_s: float) -> float:
+        """The energy up to a moment within the series."""
+        after = max(1, bisect_left(self.times_s, at_s))
+        return self._joules[after - 1] + self.watts[after] * (at_s - self.times_s[after - 1])
+
 
 def shown_span(start_s: float, end_s: float) -> tuple[float, float]:
     """The window, with its margins before and after."""
