@@ -80,7 +80,10 @@ GROUPS: dict[str, dict[str, str | SubCommands]] = {
                 "sum": "meter.sum",
             },
         ),
-        "drive": SubCommands("power states of a drive", {"states": "drive.states"}),
+        "drive": SubCommands(
+            "power states and review of a drive",
+            {"states": "drive.states", "review": "drive.review"},
+        ),
     },
 }
 """The commands in the order of `eeio --help`: the file of each, or its sub-commands."""

@@ -18,6 +18,7 @@ from eeio.errors import EeioError, LimitError, RejectedError
 from eeio.files import inputs
 from eeio.measure.profiles import suite as suites
 from eeio.paths import make_output_folder
+from eeio.record import drive_states
 from eeio.record.store import Campaign
 from eeio.report.campaign.data_source import source_of
 from eeio.units.external_text import markdown, shown
@@ -29,7 +30,14 @@ REMADE = "again"
 PAPERS = "papers.bib"
 _CITATION = "CITATION.cff"
 # Files of a campaign's folder; other files there are derived from these.
-_RECORDS = ("campaign.json", "machine.json", "idle.json", "load.json", "runs.jsonl")
+_RECORDS = (
+    "campaign.json",
+    "machine.json",
+    "idle.json",
+    "load.json",
+    drive_states.FILE,
+    "runs.jsonl",
+)
 _OWN = """\
 @software{eeio,
   author  = {{the eeio authors}},

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eeio.errors import EeioError
+from eeio.machine.undo import UndoEntry, UndoJournal
 from eeio_power.meters.nvme import ADMIN_COMMAND, COMMAND, TIMEOUT_MS
 
 _IDENTIFY, _SET_FEATURES, _GET_FEATURES = 0x06, 0x09, 0x0A
@@ -157,6 +158,17 @@ def controller_of(disk: Path, dev: Path = Path("/dev")) -> NvmeController | None
     if not (name.startswith("nvme") and name.removeprefix("nvme").isdigit()):
         return None
     return NvmeController(dev / name)
+
+
+def hold_state(controller: NvmeController, number: int, journal: UndoJournal) -> None:
+    """Sets the state, with the drive's own transitions off; both are noted in the journal before.
+    EeioError if the drive does not accept it."""
+    node = controller.node
+    journal.add(UndoEntry("nvme", str(node), f"state {controller.state()}").of_drive(node))
+    if controller.is_autonomous():
+        journal.add(UndoEntry("nvme", str(node), "autonomous 1").of_drive(node))
+        controller.set_autonomous(False)
+    controller.set_state(number)
 
 
 def put_back(node: str, value: str) -> None:

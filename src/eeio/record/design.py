@@ -236,6 +236,16 @@ class Options:
         rare=True,
         stored=LATER,
     )
+    power_states: tuple[str, ...] = option(
+        "--power-state",
+        value="LIST",
+        parse=amounts.words,
+        default=(),
+        help="NVMe power states of the device: all (in which it works), or 0,1,2",
+        group=_FACTORS,
+        rare=True,
+        stored=LATER,
+    )
     variants: tuple[str, ...] = option(
         "--variant",
         value="LIST",
@@ -474,6 +484,8 @@ class Protocol:
     """The preset of the profiles' sizes and times; None: that of the campaign's name."""
     steady: SteadyProtocol | None = field(default=None, metadata=LATER)
     device_share: Annotated[float, q.FRACTION] | None = field(default=None, metadata=LATER)
+    drive_states_s: Annotated[float, q.PAUSE] | None = field(default=None, metadata=LATER)
+    """How long each power state of the drive is measured after the runs; None: not at all."""
 
 
 @dataclass(frozen=True)

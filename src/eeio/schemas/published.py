@@ -19,6 +19,7 @@ from eeio.report.figures.paper_figures import PaperFigureBody
 from eeio.schemas.from_types import one_of, schema
 from eeio.studies.chang2014.cells import JournalCellBody
 from eeio.studies.drive import PointBody, SteadyStateBody
+from eeio.studies.drive_review.chapter import DriveReviewBody
 from eeio.studies.io500 import Points
 from eeio.studies.load import ProportionalityBody, Step
 from eeio.studies.powersensor3.chapter import SsdPowerBody
@@ -48,6 +49,8 @@ class ReportBody(TypedDict):
     """Experiments of a preconditioned drive, or of engines; absent if there are none."""
     steady_state: NotRequired[Sequence[SteadyStateBody]]
     """How the drive came to its steady state."""
+    drive_review: NotRequired[Sequence[DriveReviewBody]]
+    """Ten figures of a drive; absent if no campaign is a review."""
     ssd_power: NotRequired[Sequence[SsdPowerBody]]
     """A drive by request size and over time; absent if no campaign has a suite for it."""
     load_curve: NotRequired[Sequence[Step]]

@@ -20,11 +20,12 @@ from eeio.machine.power_saving import KEYS, Setting, settings
 from eeio.machine.undo import UndoJournal
 from eeio.measure.campaign.safety import checked_device
 from eeio.measure.drives.listing import power_saving_of
-from eeio.measure.drives.states import Measured, StateReading, document, of_ata, of_nvme, of_setting
+from eeio.measure.drives.states import Measured, check_states, document, of_ata, of_nvme, of_setting
 from eeio.measure.power import check_meters
 from eeio.measure.restoring import restoring
 from eeio.options import Command, argument, option, switch
 from eeio.paths import temporary_folder
+from eeio.record.drive_states import StateReading
 from eeio.units import amounts
 from eeio_power.monitor import PowerMonitor, open_source
 
@@ -118,7 +119,7 @@ def states(request: StatesRequest) -> int:
         setting = _setting(device, request.setting)
         controller = None if setting else nvme_power.controller_of(device.disk_sysfs)
         if controller is not None:
-            _check_states(node, controller)
+            check_states(node, controller)
         elif setting is None:
             power_saving.state_of(node)
     except EeioError as error:
@@ -137,11 +138,6 @@ def states(request: StatesRequest) -> int:
     write_document(request, document(node, readings))
     valid = all(r.invalid is None and all(e.valid for e in r.energy) for r in readings)
     return EXIT_DONE if valid else EXIT_DONE_WITH_INVALID_RUNS
-
-
-def _check_states(node: Path, controller: NvmeController) -> None:
-    if len(controller.states()) == 1:
-        raise EeioError(f"{node}: it has only one power state, so there is none to compare")
 
 
 def _setting(device: BlockDevice, key: str | None) -> Setting | None:

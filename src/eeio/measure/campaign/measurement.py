@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from eeio.errors import EeioError, ToolOutputError
-from eeio.machine import caches, counters, frequency, other_io
+from eeio.machine import caches, counters, frequency, nvme_power, other_io
 from eeio.machine.below import why_in_memory
 from eeio.machine.drive import elsewhere
 from eeio.machine.durability import why_flushes_end_early
@@ -48,6 +48,7 @@ from eeio.measure.campaign.probes import (
 from eeio.measure.campaign.recorded_phase import Observed, recorded_phase
 from eeio.measure.campaign.server_power import NodePower, ServerPower
 from eeio.measure.campaign.settling import Settled, settle
+from eeio.measure.campaign.variants import POWER_STATE
 from eeio.measure.campaign.volumes import Volume, Volumes, raw_device
 from eeio.measure.profiles import profile as profiles
 from eeio.measure.profiles.installation import Installation
@@ -126,6 +127,7 @@ class Measurement:
         frequency_notes = self._set_processors(experiment)
         with self._changes_undone():
             self._switch_write_cache(experiment, volume, drives)
+            self._set_power_state(experiment, drives)
             prepared = self._prepare(planned, begun, volume, raw, drives.devices, power)
             if drives.on_raw_device:
                 self._volumes.check_device()  # again: the pause may have been long
@@ -142,6 +144,7 @@ class Measurement:
             capture = observe(
                 probes, lambda settings: self._invoke(planned, volume, raw, "run", settings)
             )
+            left_state = self._why_not_in_power_state(experiment, drives)
             self._conclude(planned, volume, raw)
             scratch_after = safety.folder_identity(scratch)
             was_replaced = scratch_before is not None and scratch_before != scratch_after
@@ -156,6 +159,8 @@ class Measurement:
                 run = self._read(replace(run, notes=frequency_notes), observed)
             for probe in probes:
                 run = probe.add_to(run)
+            if left_state is not None:
+                run = replace(run, validity=(*run.validity, left_state))
             if was_replaced:
                 reason = f"{scratch} was renamed or replaced during the run"
                 run = replace(run, validity=(*run.validity, reason))
@@ -191,6 +196,27 @@ class Measurement:
         if drives.device is None:
             raise EeioError(f"write cache cannot be switched: {volume.device_reason}")
         caches.switch_write_cache(drives.device, state, self._journal)
+
+    def _set_power_state(self, planned: PlannedExperiment, drives: _Drives) -> None:
+        """Of an NVMe drive; it changes states by itself no longer, until the run has ended."""
+        text = dict(planned.experiment.arguments).get(POWER_STATE)
+        if text is None or drives.device is None:
+            return
+        controller = nvme_power.controller_of(drives.device.disk_sysfs)
+        if controller is None:
+            raise EeioError(f"{drives.device.node} is not an NVMe drive: no power state is set")
+        nvme_power.hold_state(controller, int(text), self._journal)
+
+    def _why_not_in_power_state(self, planned: PlannedExperiment, drives: _Drives) -> str | None:
+        """Why the tool did not run in the drive's power state, or None."""
+        text = dict(planned.experiment.arguments).get(POWER_STATE)
+        if text is None or drives.device is None:
+            return None
+        controller = nvme_power.controller_of(drives.device.disk_sysfs)
+        at_end = None if controller is None else controller.state()
+        if at_end == int(text):
+            return None
+        return f"the drive was in power state {at_end} at the end, not in {text}"
 
     def _probes(
         self,

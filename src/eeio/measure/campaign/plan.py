@@ -14,7 +14,14 @@ from eeio.measure.campaign.file_sizes import file_bytes_of, in_whole_zones
 from eeio.measure.campaign.planned_campaign import WRITING, Plan
 from eeio.measure.campaign.run_order import in_rounds, order
 from eeio.measure.campaign.safety import check_targets
-from eeio.measure.campaign.variants import Processors, Setting, processor_settings, study_settings
+from eeio.measure.campaign.variants import (
+    PowerState,
+    Processors,
+    Setting,
+    power_state_settings,
+    processor_settings,
+    study_settings,
+)
 from eeio.measure.profiles import profile as profiles
 from eeio.measure.profiles.profile import Profile
 from eeio.measure.profiles.suite import LeftOut, Suite, SuiteEntry, experiment_of
@@ -33,7 +40,7 @@ def make(options: Options, suite: Suite, root: Path = HERE) -> Plan:
     protocol = protocols.chosen(suite, options)
     if root == HERE and options.directory is not None and not Path(options.directory).is_dir():
         raise RejectedError(f"{options.directory}: no such directory; create it or name another")
-    settings = _settings(options, suite, protocol)
+    settings = _settings(options, suite, protocol, root)
     entries = _entries(options, suite, protocol, root)
     device = block_device(Path(options.device), root) if options.device else None
     # A file system hides the zones of a host-managed drive.
@@ -78,20 +85,22 @@ class _Settings:
 
     of_study: Sequence[Setting]
     of_processors: Sequence[Processors]
+    of_drive: Sequence[PowerState]
     frequency_reason: str | None
 
     def for_experiment(
         self, options: Options, factors: Mapping[str, str]
-    ) -> Iterable[tuple[Setting, Processors, str | None]]:
+    ) -> Iterable[tuple[Setting, Processors, PowerState, str | None]]:
         """Each combination, with the state of the drive's write cache."""
         return product(
             self.of_study or _target_settings(options, factors),
             self.of_processors,
+            self.of_drive,
             _disk_settings(options, factors),
         )
 
 
-def _settings(options: Options, suite: Suite, protocol: Protocol) -> _Settings:
+def _settings(options: Options, suite: Suite, protocol: Protocol, root: Path) -> _Settings:
     """RejectedError for options that a study decides itself."""
     of_study, frequency_reason = study_settings(
         protocol.study, options.variants, options.frequencies, options.frequency_root
@@ -111,7 +120,8 @@ def _settings(options: Options, suite: Suite, protocol: Protocol) -> _Settings:
             f"suite {suite.name} creates variants of ext4: select them with --variant, without "
             "--filesystem"
         )
-    return _Settings(of_study, of_processors, frequency_reason)
+    of_drive = power_state_settings(options.power_states, options.device, root)
+    return _Settings(of_study, of_processors, of_drive, frequency_reason)
 
 
 def _target_settings(options: Options, factors: Mapping[str, str]) -> list[Setting]:
@@ -232,9 +242,14 @@ def _experiments(
         if zone and factors.get("level") == "device":
             file_bytes = in_whole_zones(file_bytes, factors, zone)
         _check_runtime(profile.tool, factors)
-        for setting, processors, disk in settings.for_experiment(options, factors):
+        for setting, processors, power_state, disk in settings.for_experiment(options, factors):
             # The tool gets the factors; the record's identity has the settings of the machine, too.
-            arguments = {**factors, **setting.arguments, **processors.arguments}
+            arguments = {
+                **factors,
+                **setting.arguments,
+                **processors.arguments,
+                **power_state.arguments,
+            }
             experiment = experiment_of(profile.tool, arguments, setting.target, disk)
             reason = entries.why_not(entry)
             reason = reason or exclusions.why_not(
@@ -245,7 +260,12 @@ def _experiments(
             if reason is not None:
                 not_measured.append(NotMeasured(experiment, reason))
                 continue
-            labels = (entry.description, *setting.labels, *processors.labels)
+            labels = (
+                entry.description,
+                *setting.labels,
+                *processors.labels,
+                *power_state.labels,
+            )
             experiments.append(
                 PlannedExperiment(
                     experiment=experiment,

@@ -332,6 +332,13 @@ def settings_touched(plan: Plan) -> list[str]:
             f"{options.frequency_root / 'sys/devices/system/cpu'}: SMT or turbo switched, "
             "restored at the end"
         )
+    if options.power_states:
+        lines.append(f"the power state of {options.device}: set for each run, then restored")
+    elif plan.protocol.drive_states_s is not None and options.device is not None:
+        lines.append(
+            f"the power state of {options.device}: each is set and measured after the runs, then "
+            "restored"
+        )
     lines.append("the page cache of the machine: dropped before every run (as root)")
     return lines
 

@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from eeio.errors import (
@@ -37,12 +37,14 @@ from eeio.measure.campaign.rounds import WriteBudget
 from eeio.measure.campaign.run_order import another_round
 from eeio.measure.campaign.sharing import Sharing, missing, why_shared, without_energy
 from eeio.measure.campaign.volumes import Volumes, raw_device
+from eeio.measure.drives import states
 from eeio.measure.power import idle_medians, recorded
 from eeio.measure.profiles import installation
 from eeio.measure.profiles import profile as profiles
 from eeio.measure.profiles.installation import Installation, Program
 from eeio.measure.restoring import tell
 from eeio.measure.signals import signals_raise
+from eeio.record import drive_states
 from eeio.record.design import AdaptiveProtocol, PlannedExperiment, PlannedRun, SteadyProtocol, Wear
 from eeio.record.run import MARKS, Run, Tool
 from eeio.record.steady_state import goes_on, state
@@ -226,8 +228,28 @@ class _Campaign:
                         progress.runs_done(len(runs), text, cost)
                         self._note_missing_power(runs[-1], source, progress)
                     left = self._another_round(progress)
+                self._measure_drive_states(power, progress)
             self._clean_up()
             self._note_wear(self._plan.wear[:1], again=True)
+
+    def _measure_drive_states(self, power: PowerMonitor, progress: Progress) -> None:
+        """After the runs: the settings of a drive that was in a low state are as they were."""
+        seconds = self._plan.protocol.drive_states_s
+        device = self._measurement.raw_device
+        if seconds is None or device is None or (self._store.folder / drive_states.FILE).exists():
+            return
+        progress.say(f"measuring the power states of {device.node}")
+        drive = states.Measured(device.node, seconds, self._plan.protocol.settle_s, power)
+        readings, reason = [], None
+        try:
+            readings = states.of_drive(drive, device, self._journal)
+        except EeioError as error:
+            reason = str(error)
+            progress.say(f"no power states: {reason}")
+        measured = drive_states.DriveStates(
+            drive_states.SCHEMA_VERSION, str(device.node), tuple(readings), reason
+        )
+        self._store.write(drive_states.FILE, asdict(measured))
 
     def _note_wear(self, before: tuple[Wear, ...], again: bool = False) -> None:
         """The drive's health data: once before the first run, and `again` at each end."""

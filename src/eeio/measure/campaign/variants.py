@@ -7,8 +7,12 @@ from pathlib import Path
 
 from eeio import studies
 from eeio.errors import EeioError, RejectedError
-from eeio.machine import frequency
+from eeio.machine import frequency, nvme_power
+from eeio.machine.filesystem import block_device
 from eeio.record.design import StudyProtocol
+
+POWER_STATE = "power_state"
+"""The argument of an experiment's record."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,58 @@ class Processors:
         frequency_ghz = None if self.frequency_hz is None else f"{self.frequency_hz / 1e9:g} GHz"
         values = (("Frequency", frequency_ghz), ("SMT", self.smt), ("Turbo", self.turbo))
         return tuple(f"{name}: {value}" for name, value in values if value is not None)
+
+
+@dataclass(frozen=True)
+class PowerState:
+    """The power state of an NVMe drive for an experiment; None: unchanged."""
+
+    number: int | None = None
+
+    @property
+    def arguments(self) -> Mapping[str, str]:
+        """As in the experiment's record."""
+        if self.number is None:
+            return {}
+        return {POWER_STATE: str(self.number)}
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """For the experiment's description."""
+        if self.number is None:
+            return ()
+        return (f"Power state: {self.number}",)
+
+
+def power_state_settings(
+    requested: Sequence[str], device: str | None, root: Path
+) -> list[PowerState]:
+    """One for each requested state of the device; one that changes nothing if none is requested.
+    RejectedError for a drive without them, and for a state in which it does no I/O."""
+    if not requested:
+        return [PowerState()]
+    if device is None:
+        raise RejectedError("--power-state: it sets the states of a drive; give --device")
+    block = block_device(Path(device), root)
+    try:
+        controller = None if block is None else nvme_power.controller_of(block.disk_sysfs)
+        if controller is None:
+            raise EeioError(f"{device} is not an NVMe drive")
+        working = [state.number for state in controller.states() if state.is_operational]
+    except EeioError as error:
+        raise RejectedError(f"--power-state: {error}") from error
+    if "all" in requested:
+        return [PowerState(number) for number in working]
+    numbers = []
+    for text in requested:
+        if not text.isdecimal() or int(text) not in working:
+            known = ", ".join(map(str, working))
+            raise RejectedError(
+                f"--power-state: {text!r:.40} is no state in which {device} works: there are "
+                f"{known}"
+            )
+        numbers.append(int(text))
+    return [PowerState(number) for number in dict.fromkeys(numbers)]
 
 
 def study_settings(

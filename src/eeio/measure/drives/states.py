@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from eeio.errors import EeioError
-from eeio.machine import power_saving
+from eeio.machine import nvme_power, power_saving
 from eeio.machine.caches import read_direct
+from eeio.machine.filesystem import BlockDevice
 from eeio.machine.nvme_power import NvmeController
 from eeio.machine.power_saving import Setting
 from eeio.machine.undo import UndoEntry, UndoJournal
 from eeio.measure.power import recorded
+from eeio.record.drive_states import SCHEMA_VERSION, StateReading
 from eeio.record.run import EnergyReading, mark
 from eeio.record.windows import known
 from eeio.report.document import Document
@@ -23,23 +25,7 @@ from eeio.units.number_text import number
 from eeio.units.sizes import MB
 from eeio_power.monitor import PowerMonitor
 
-SCHEMA_VERSION = 1
 _SECTOR_BYTES = 4096
-
-
-@dataclass(frozen=True)
-class StateReading:
-    """One state: how long it was measured, and what the meters saw. `invalid` says why not. Of a
-    state in which the drive read, `bandwidth_bytes_per_s`."""
-
-    state: str
-    duration_s: float
-    energy: tuple[EnergyReading, ...]
-    invalid: str | None
-    bandwidth_bytes_per_s: float | None = None
-
-    def because(self, reason: str) -> "StateReading":
-        return replace(self, invalid=self.invalid or reason)
 
 
 @dataclass(frozen=True)
@@ -87,6 +73,22 @@ class Measured:
         energy = tuple(map(known, recorded(self.power.energy(start_s, end_s))))
         lasted_s = end_s - start_s
         return StateReading(state, lasted_s, energy, None, moved / lasted_s if moved else None)
+
+
+def of_drive(drive: Measured, device: BlockDevice, journal: UndoJournal) -> list[StateReading]:
+    """All states of an NVMe or ATA drive; EeioError if it has none that can be set."""
+    controller = nvme_power.controller_of(device.disk_sysfs)
+    if controller is None:
+        power_saving.state_of(drive.node)
+        return of_ata(drive)
+    check_states(drive.node, controller)
+    return of_nvme(controller, drive, journal)
+
+
+def check_states(node: Path, controller: NvmeController) -> None:
+    """EeioError if there are no states to compare."""
+    if len(controller.states()) == 1:
+        raise EeioError(f"{node}: it has only one power state, so there is none to compare")
 
 
 def of_ata(drive: Measured) -> list[StateReading]:

@@ -247,11 +247,12 @@ def _read_protocol_file(path: Path) -> tuple[dict[str, Preset], tuple[Optional, 
                     is_measurement=_truth(values["is_measurement"], "is_measurement"),
                     study=_study({**body["study"], **values}) if "study" in body else None,
                     work_bytes=_work(values.get("work")),
-                    min_phase_s=_min_phase(values.get("min_phase_s")),
+                    min_phase_s=_optional_pause(values, "min_phase_s"),
                     adaptive=_adaptive(values.get("adaptive"), values["repetitions"]),
                     sizes_of=None if "like" not in values else _text(values["like"], "like"),
                     steady=_steady(values.get("steady"), values),
                     device_share=_device_share(values.get("device_share")),
+                    drive_states_s=_optional_pause(values, "drive_states_s"),
                 ),
                 tuple(
                     LeftOut(
@@ -313,8 +314,10 @@ def _device_share(value: object) -> float | None:
     return share
 
 
-def _min_phase(value: object) -> float | None:
-    return None if value is None else q.PAUSE.checked(value, "min_phase_s")
+def _optional_pause(values: Mapping[str, Any], name: str) -> float | None:
+    if name not in values:
+        return None
+    return q.PAUSE.checked(values[name], name)
 
 
 def _study(body: Mapping[str, Any]) -> StudyProtocol:

@@ -20,10 +20,12 @@ _MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 @dataclass(frozen=True)
 class Line:
-    """Points by x; values that were not measured are not included."""
+    """Points by x; values that were not measured are not included. Points that are no series are
+    not joined."""
 
     label: str
     points: Sequence[tuple[float, float]]
+    is_joined: bool = True
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,14 @@ def _drawing(lines: Lines, look: "Look") -> "Drawing":
     return finished(figure, lines.title, entries, description)
 
 
+def _line_style(line: Line, is_new_colour: bool) -> str:
+    if not line.is_joined:
+        return ""
+    if is_new_colour:
+        return "-"
+    return "--"
+
+
 def _draw_panel(axes: Any, panel: Panel, labels: Sequence[str]) -> dict[str, Any]:
     """The handles of its lines, by label."""
     from eeio.report.figures.drawing import COLOURS, is_logarithmic
@@ -92,7 +102,7 @@ def _draw_panel(axes: Any, panel: Panel, labels: Sequence[str]) -> dict[str, Any
             color=COLOURS[number % len(COLOURS)],
             markersize=4,
             linewidth=1.0,
-            linestyle="-" if number < len(COLOURS) else "--",
+            linestyle=_line_style(line, number < len(COLOURS)),
         )
     axis = panel.axis
     if is_logarithmic(_values(panel)):
