@@ -17,6 +17,7 @@ from eeio.report.campaign.answers import AdaptiveBody
 from eeio.report.campaign.characterized import CampaignBody
 from eeio.report.figures.paper_figures import PaperFigureBody
 from eeio.schemas.from_types import one_of, schema
+from eeio.studies.adaptive import AdaptivityBody
 from eeio.studies.chang2014.cells import JournalCellBody
 from eeio.studies.drive import PointBody, SteadyStateBody
 from eeio.studies.drive_review.chapter import DriveReviewBody
@@ -49,6 +50,8 @@ class ReportBody(TypedDict):
     """Experiments of a preconditioned drive, or of engines; absent if there are none."""
     steady_state: NotRequired[Sequence[SteadyStateBody]]
     """How the drive came to its steady state."""
+    power_adaptivity: NotRequired[Sequence[AdaptivityBody]]
+    """Power states and shapes of I/O; absent if no campaign has the suite."""
     drive_review: NotRequired[Sequence[DriveReviewBody]]
     """Ten figures of a drive; absent if no campaign is a review."""
     ssd_power: NotRequired[Sequence[SsdPowerBody]]

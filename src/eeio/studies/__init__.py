@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 FORMATS = ("table", "json", "markdown")
 """Formats of a study that returns text; one that returns a `Document` has all formats."""
 
-Unit = Literal["W", "x", "change", "MiB/s", "MiB/J", "s"]
+Unit = Literal["W", "x", "change", "MiB/s", "MiB/J", "s", "%"]
 Readings = Callable[["Campaign"], Sequence["PowerSeries"]]
 """The stored readings of a campaign's meters."""
 

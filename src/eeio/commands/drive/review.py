@@ -127,5 +127,6 @@ COMMAND = Command(
     description="Measures a drive for a review, and writes a page with ten figures and six charts "
     "(docs/studies/drive-review.md). Prints the plan first: time, bytes written, wear. The drive "
     "must not be mounted, and is only read without --erase. The review is a campaign: `eeio "
-    "resume`, `eeio report`, `eeio export table` and `eeio export bundle` take its name.",
+    "resume`, `eeio report` and `eeio export bundle` take its name, and `eeio export table` puts "
+    "the bundles of many drives into one table.",
 )

@@ -24,7 +24,7 @@ from eeio.measure.campaign.variants import (
 )
 from eeio.measure.profiles import profile as profiles
 from eeio.measure.profiles.profile import Profile
-from eeio.measure.profiles.suite import LeftOut, Suite, SuiteEntry, experiment_of
+from eeio.measure.profiles.suite import LeftOut, Suite, SuiteEntry, experiment_of, size_of
 from eeio.record import tools
 from eeio.record.design import Design, NotMeasured, Options, PlannedExperiment, Protocol
 from eeio.units.quantities import DURATION, shortened
@@ -235,7 +235,8 @@ def _experiments(
         factors = entries.factors_of(entry)
         if options.precondition_percent is not None and "precondition" in factors:
             factors["precondition"] = str(options.precondition_percent)
-        active_bytes = _active_bytes(options, protocol, factors, root)
+        is_sized = "file_size" in entry.factors
+        active_bytes = _active_bytes(options, protocol, factors, is_sized, root)
         if active_bytes is not None:
             factors["file_size"] = str(active_bytes)
         file_bytes = file_bytes_of(profile, factors, entries.sizes_preset, root)
@@ -285,21 +286,31 @@ def _experiments(
 
 
 def _active_bytes(
-    options: Options, protocol: Protocol, factors: Mapping[str, str], root: Path
+    options: Options,
+    protocol: Protocol,
+    factors: Mapping[str, str],
+    is_sized: bool,
+    root: Path,
 ) -> int | None:
-    """How much of a raw device is written and measured, in full MiB; None for files, and if the
-    preset sets file_size."""
+    """How much of a raw device is written and measured, in full MiB: its share by the protocol, or
+    all of a device that is smaller than the preset's file. None for files, and for what has its
+    size (`is_sized`)."""
+    if factors.get("level") != "device" or options.device is None or options.filesystems:
+        return None
+    device = block_device(Path(options.device), root)
+    if device is None or protocol.work_bytes is not None:
+        return None  # without a device: rejected by its check
     share = protocol.device_share
     if protocol.steady is not None:
         share = protocol.steady.active_share
-    if share is None or factors.get("level") != "device":
+    if share is not None:
+        return int(device.size_bytes * share) // _MIB * _MIB
+    if (
+        is_sized
+        or size_of("device", "file_size", factors.get("file_size", "0")) <= device.size_bytes
+    ):
         return None
-    if options.device is None or options.filesystems or protocol.work_bytes is not None:
-        return None
-    device = block_device(Path(options.device), root)
-    if device is None:
-        return None  # rejected by the device check
-    return int(device.size_bytes * share) // _MIB * _MIB
+    return device.size_bytes // _MIB * _MIB
 
 
 def _check_runtime(tool: str, factors: Mapping[str, str]) -> None:

@@ -204,8 +204,9 @@ def change_of(intervals: Sequence[Interval]) -> Change | None:
 
 
 def _change(intervals: Sequence[Interval], place: int, worst: Sequence[Interval]) -> Change | None:
-    earlier = intervals[:place]
-    if not earlier:
+    # The drive may have changed within the interval before.
+    earlier = intervals[: place - 1]
+    if place < 2:
         return None
     return Change(
         at_s=intervals[place].begin_s,
