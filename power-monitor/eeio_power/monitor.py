@@ -29,7 +29,7 @@ from eeio_power.errors import PowerError
 from eeio_power.meters import Meter, close_meters, open_meters
 from eeio_power.reading import EnergyReading
 from eeio_power.sampler import Sampler
-from eeio_power.samples import MeterInfo, meter_info, power_over_time
+from eeio_power.samples import DomainPower, MeterInfo, meter_info, power_over_time
 
 _IN_MODIFY = 0x2
 _IN_CREATE = 0x100
@@ -258,6 +258,17 @@ class PowerMonitor:
         if self._sampler is None:
             return ()
         return self._sampler.infos
+
+    def over_time(self, start_s: float, end_s: float) -> list[tuple[str, DomainPower]]:
+        """Name of each meter, with the readings of a domain in that window. Dear in a long
+        campaign: all samples are copied."""
+        if self._sampler is None:
+            return []
+        parts = []
+        for meter in self._sampler.samples().meters:
+            for power in power_over_time(meter):
+                parts.append((meter.info.name, power.between(start_s, end_s)))
+        return parts
 
     def medians_w(self, start_s: float, end_s: float) -> dict[tuple[str, str], float]:
         """(meter, domain) -> median of the power that was read in that window, W. Dear in a long

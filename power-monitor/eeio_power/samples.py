@@ -589,6 +589,11 @@ class DomainPower:
     times_s: Sequence[float]
     watts: Sequence[float]
 
+    def between(self, start_s: float, end_s: float) -> "DomainPower":
+        """The readings of a window."""
+        low, high = bisect_left(self.times_s, start_s), bisect_right(self.times_s, end_s)
+        return DomainPower(self.domain, self.times_s[low:high], self.watts[low:high])
+
     def median_w(self, start_s: float, end_s: float) -> float | None:
         """Of readings after `start_s` and up to `end_s`; None if there are none."""
         first, last = bisect_right(self.times_s, start_s), bisect_right(self.times_s, end_s)

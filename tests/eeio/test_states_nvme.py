@@ -19,6 +19,11 @@ from tests.waiting import until
 from eeio.errors import EeioError
 from eeio.machine import nvme_power
 from eeio.machine.nvme_power import NvmeController, controller_of
+from eeio.measure.drives import effects
+from eeio.measure.drives.effects import judged
+from eeio.record.drive_states import StateReading
+from eeio.record.energy_reading import EnergyReading
+from eeio_power.samples import DomainPower
 
 # Little of its own: a counter that a busy machine writes late is wrong by this power.
 WATTS = 1.0
@@ -219,3 +224,61 @@ def test_a_state_that_is_none(
     done = eeio(file, "drive", "states", "--device", loop, "--meter", "none", *arguments)
     assert (done.returncode, message in done.stderr) == (2, True), done.stderr
     begun(file)
+
+
+# --- what a state changed -------------------------------------------------------------------------
+
+
+def reading(state: str, power_w: float, *, invalid: str | None = None) -> StateReading:
+    energy = EnergyReading(
+        "device", "quarch", "measured", power_w, 10 * power_w, 0.5, 1.0, 0.001, 10000, 0, True, ()
+    )
+    return StateReading(state, 10.0, (energy,), invalid)
+
+
+def test_a_state_that_is_accepted_and_changes_nothing_is_named() -> None:
+    found = judged(
+        [
+            reading("ps0 reading", 5.0),
+            reading("ps0 idle", 1.0),
+            reading("ps1 reading", 4.99),
+            reading("ps1 idle", 1.0),
+            reading("ps2 reading", 3.0),
+            reading("ps2 idle", 1.0),
+            reading("ps3 idle", 0.98),
+            reading("ps4 idle", 0.01),
+        ]
+    )
+    remarks = {each.state: each.remark for each in found if each.remark is not None}
+    assert set(remarks) == {"ps1 reading", "ps3 idle"}
+    assert remarks["ps1 reading"] == (
+        "the drive accepted the state, and the power of the device did not fall: 4.99 W after 5 W "
+        "in ps0 reading"
+    )
+
+
+def test_a_refused_state_is_not_judged() -> None:
+    found = judged(
+        [
+            reading("ps0 reading", 5.0),
+            reading("ps1 reading", 5.0, invalid="the drive refuses it"),
+            reading("ps2 reading", 2.0),
+        ]
+    )
+    assert [each.remark for each in found] == [None, None, None]
+
+
+@pytest.mark.parametrize(("period_s", "expected_s"), [(0.001, 0.25), (0.01, 0.25), (0.1, None)])
+def test_the_time_of_entering_a_state_needs_a_fast_meter(
+    period_s: float, expected_s: float | None
+) -> None:
+    times_s = [period_s * n for n in range(round(3 / period_s))]
+    watts = [3.0 if at_s < 1.25 else 0.5 for at_s in times_s]
+    over_time = DomainPower("device", times_s, watts)
+    entered_s = effects.entry_s(over_time, 1.0, 0.5)
+    assert entered_s == (None if expected_s is None else pytest.approx(expected_s, abs=period_s))
+
+
+def test_power_that_did_not_fall_has_no_time_of_entering() -> None:
+    times_s = [0.001 * n for n in range(3000)]
+    assert effects.entry_s(DomainPower("device", times_s, [3.0] * 3000), 1.0, 3.0) is None

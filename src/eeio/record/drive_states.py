@@ -16,13 +16,17 @@ SCHEMA_VERSION = 1
 @dataclass(frozen=True)
 class StateReading:
     """One state: how long it was measured, and what the meters saw. `invalid` says why not. Of a
-    state in which the drive read, `bandwidth_bytes_per_s`."""
+    state in which the drive read, `bandwidth_bytes_per_s`. `entered_s` is how long the drive took
+    to enter the state, where the meter is fast enough. `remark` says that the state had no effect.
+    """
 
     state: str
     duration_s: Annotated[float, q.DURATION]
     energy: tuple[EnergyReading, ...]
     invalid: str | None
     bandwidth_bytes_per_s: Annotated[float, q.BANDWIDTH] | None = None
+    entered_s: Annotated[float, q.DURATION] | None = None
+    remark: str | None = None
 
     def because(self, reason: str) -> "StateReading":
         return replace(self, invalid=self.invalid or reason)

@@ -15,6 +15,7 @@ from eeio.machine.filesystem import BlockDevice
 from eeio.machine.nvme_power import NvmeController
 from eeio.machine.power_saving import Setting
 from eeio.machine.undo import UndoEntry, UndoJournal
+from eeio.measure.drives.effects import entered, judged
 from eeio.measure.power import recorded
 from eeio.record.drive_states import SCHEMA_VERSION, StateReading
 from eeio.record.run import EnergyReading, mark
@@ -156,6 +157,7 @@ def of_nvme(
             controller.set_autonomous(False)
         for state in controller.states():
             name, number = f"ps{state.number}", state.number
+            set_s = time.monotonic()
             try:
                 controller.set_state(number)
             except EeioError as error:
@@ -168,13 +170,14 @@ def of_nvme(
                 readings.append(proved(drive.idle(f"{name} idle"), number))
                 continue
             idle = proved(drive.idle(f"{name} idle"), number)
+            idle = entered(idle, set_s, drive.power)
             waking = drive.waking(f"{name} waking")
             if idle.invalid is not None:
                 waking = waking.because(idle.invalid)
             elif controller.state() == number:
                 waking = waking.because("the read did not wake it: a cache answered")
             readings += [idle, waking]
-    return readings
+    return judged(readings)
 
 
 def of_setting(setting: Setting, drive: Measured, journal: UndoJournal) -> list[StateReading]:
@@ -211,7 +214,7 @@ def document(node: Path, found: list[StateReading]) -> Document:
                     mark(energy.kind) + energy.domain if energy else "-",
                     number(energy.power_w) if energy and energy.power_w is not None else "-",
                     number(energy.energy_j) if energy and energy.energy_j is not None else "-",
-                    reading.invalid or (energy.reasons[0] if energy and energy.reasons else ""),
+                    _note(reading, energy),
                 )
             )
             records.append(
@@ -220,6 +223,8 @@ def document(node: Path, found: list[StateReading]) -> Document:
                     "state": reading.state,
                     "duration_s": reading.duration_s,
                     "bandwidth_bytes_per_s": rate,
+                    "entered_s": reading.entered_s,
+                    "remark": reading.remark,
                     **energy_columns(energy, reading.invalid),
                 }
             )
@@ -235,6 +240,17 @@ def document(node: Path, found: list[StateReading]) -> Document:
         },
         lambda: records,
     )
+
+
+def _note(reading: StateReading, energy: EnergyReading | None) -> str:
+    notes = [reading.invalid or ""]
+    if reading.invalid is None and energy is not None:
+        notes = list(energy.reasons[:1])
+    if reading.remark is not None:
+        notes.append(reading.remark)
+    if reading.entered_s is not None:
+        notes.append(f"entered after {1e3 * reading.entered_s:.3g} ms")
+    return "; ".join(notes)
 
 
 def energy_columns(energy: EnergyReading | None, invalid: str | None) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypedDict
 
-from eeio.record.drive_states import DriveStates, stored_states
+from eeio.record.drive_states import DriveStates, StateReading, stored_states
 from eeio.record.publication import stamp_of
 from eeio.record.store import Campaign
 from eeio.report.campaign.columns import plain
@@ -115,7 +115,7 @@ def _states_table(campaign: Campaign, states: DriveStates, domain: str | None) -
                 f"{reading.duration_s:.4g}",
                 plain(rate, 1e6),
                 plain(power_of_state(reading, domain)),
-                reading.invalid or "",
+                _note(reading),
             )
         )
     return Table(
@@ -125,6 +125,13 @@ def _states_table(campaign: Campaign, states: DriveStates, domain: str | None) -
         numeric=frozenset((1, 2, 3)),
         note=f"power of the {domain}; waking: the time of the first read",
     )
+
+
+def _note(reading: StateReading) -> str:
+    notes = [reading.invalid or "", reading.remark or ""]
+    if reading.entered_s is not None:
+        notes.append(f"entered after {1e3 * reading.entered_s:.3g} ms")
+    return "; ".join(filter(None, notes))
 
 
 def _plots(review: Review) -> list[Plot]:
