@@ -13,6 +13,7 @@ ABOUT = About(bytes_of="drive", named=())
 
 OUTPUT_FILE = "command.json"
 _NO_ACCOUNT = "the kernel keeps no account of its bytes, so whether it wrote is not known"
+_COUNTERS = ("instructions", "cycles", "user_instructions", "user_cycles")
 _SOURCE = "around the command, by who started it"
 
 
@@ -23,7 +24,8 @@ def parse(capture: Capture) -> ToolResult:
     kernel's accounting of its processes; `asked_bytes` those that it read and wrote by calls,
     including pipes and devices. `processor_s`, `user_s`, `system_s` and `executed_s` (without the
     flushes between them) are sums over the executions, `executions` their number, `exit_code_N` how
-    many ended with N; `memory_peak_bytes` is present if it exceeds the memory of the process that
+    many ended with N; `context_switches`, `instructions` and `cycles` (`user_` before them: without
+    those of the kernel) are sums of the command's processes; `memory_peak_bytes` is present if it exceeds the memory of the process that
     starts the command, else `memory_most_bytes`. Raises ToolOutputError.
     """
     source = str(capture.directory / OUTPUT_FILE)
@@ -57,6 +59,14 @@ def _phase(capture: Capture, body: dict[str, Any]) -> PhaseResult:
     metrics["processor_s"] = metrics["user_s"] + metrics["system_s"]
     if "executed_s" in body:  # not in files of earlier versions
         metrics["executed_s"] = q.DURATION.checked(body["executed_s"], "executed_s")
+    if "context_switches" in body:  # not in files of earlier versions
+        metrics["context_switches"] = float(
+            q.COUNT.whole_number(body["context_switches"], "context_switches")
+        )
+    counters = body.get("counters", {})
+    for name in _COUNTERS:
+        if name in counters:
+            metrics[name] = float(q.COUNT.whole_number(counters[name], name))
     for code, count in body["exit_codes"].items():
         number = q.EXIT_CODE.whole_number(int(code), "exit_codes")
         metrics[f"exit_code_{number}"] = float(q.COUNT.whole_number(count, "exit_codes"))

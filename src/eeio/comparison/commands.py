@@ -36,6 +36,9 @@ FIGURES = (
     "power_w",
     "efficiency_bytes_per_j",
     "durable_s",
+    "instructions",
+    "cycles",
+    "context_switches",
 )
 """Of one execution of a command; power of the time that the energy is of."""
 _OF_ENERGY = ("energy_j", "power_w", "efficiency_bytes_per_j")
@@ -387,8 +390,34 @@ def _execution(run: Run, meter: Key | None) -> _Execution | Missing:
         "efficiency_bytes_per_j": _efficiency(
             observation, not_durable, run.remarks.get(MEMORY_CACHE)
         ),
+        "instructions": _counted(phase, "instructions", many),
+        "cycles": _counted(phase, "cycles", many),
+        "context_switches": _counted(phase, "context_switches", many),
     }
     return _Execution(phase, reading, figures, not_durable)
+
+
+COUNTS = ("instructions", "cycles")
+"""Figures that need the processor's counters."""
+_NO_COUNTERS = Missing(
+    "the processor's counters could not be read (perf_event_open): a virtual machine may have none, "
+    "and kernel.perf_event_paranoid may forbid it"
+)
+
+
+def _counted(phase: Phase, name: str, executions: float) -> Value:
+    """Of the user's mode and the kernel's, or of the user's alone (`is_user_only`)."""
+    for key in (name, f"user_{name}"):
+        if key in phase.metrics:
+            return phase.metrics[key] / executions
+    if name in COUNTS:
+        return _NO_COUNTERS
+    return Missing("the record of the command contains no context switches")
+
+
+def is_user_only(phases: Sequence[Phase]) -> bool:
+    """Whether instructions and cycles exclude those of the kernel."""
+    return any("user_instructions" in phase.metrics for phase in phases)
 
 
 def _memory_peak(phase: Phase) -> Value:

@@ -22,6 +22,17 @@ from eeio.units import quantities as q
 FACTOR = "process"
 SHARED = "shared"
 """Value of the factor: the runs of the experiment may share a process."""
+_MEANS = (
+    "asked_bytes",
+    "bytes_read",
+    "bytes_written",
+    "context_switches",
+    "instructions",
+    "cycles",
+    "user_instructions",
+    "user_cycles",
+)
+"""Metrics that the process counts of all executions."""
 _LONGEST_S = 1.0
 """Of an execution: only commands that take much less share a process."""
 ONE_FLUSH = "it shared a process with other runs, after which there was one flush"
@@ -51,7 +62,8 @@ def joined(group: Sequence[PlannedRun]) -> PlannedRun:
 def separated(run: Run, group: Sequence[PlannedRun], raw: Path) -> list[Run]:
     """A run for each of the group, from the one that executed all; `raw` has its output.
 
-    Bytes of an execution are the mean of all. If the run cannot be used, so can none of the group.
+    Bytes and counts of an execution are the mean of all. If the run cannot be used, so can none of
+    the group.
     """
     if not run.phases:
         return [_of(run, planned) for planned in group]
@@ -121,7 +133,7 @@ def _with_execution(run: Run, phase: Phase, execution: _Execution, count: int) -
         metrics["memory_peak_bytes"] = float(execution.peak_bytes)
     else:
         metrics["memory_most_bytes"] = phase.metrics["memory_most_bytes"]
-    for name in ("asked_bytes", "bytes_read", "bytes_written"):
+    for name in _MEANS:
         if name in phase.metrics:
             metrics[name] = phase.metrics[name] / count
     moved = None if phase.bytes_moved is None else phase.bytes_moved // count

@@ -8,7 +8,15 @@ from itertools import product
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from eeio.comparison.commands import FIGURES, Bench, Comparison, benches, comparisons
+from eeio.comparison.commands import (
+    COUNTS,
+    FIGURES,
+    Bench,
+    Comparison,
+    benches,
+    comparisons,
+    is_user_only,
+)
 from eeio.record.publication import short_stamp, stamp_of, warnings_of
 from eeio.record.run import DEMO, Phase, mark
 from eeio.record.store import Campaign
@@ -181,6 +189,7 @@ def _command_json(one: Bench) -> dict[str, Any]:
         "not_durable": one.not_durable,
         "remarks": list(one.remarks),
         **figures,
+        "counted_in_user_mode_only": is_user_only(one.phases),
         "exit_codes": {str(code): count for code, count in sorted(one.exit_codes.items())},
         "reason": next(iter(one.missing.values()), None),
         "reasons": one.missing,
@@ -190,6 +199,7 @@ def _command_json(one: Bench) -> dict[str, Any]:
 
 def _table(found: Sequence[Bench]) -> Table:
     rows = []
+    is_counted = any(bench.values(name) for bench in found for name in COUNTS)
     for bench in found:
         about = []
         if bench.domain not in (None, "system"):
@@ -218,6 +228,7 @@ def _table(found: Sequence[Bench]) -> Table:
                 _prefixed(bench, "durable_s", "s"),
                 _prefixed(bench, "cpu_s", "s"),
                 _prefixed(bench, "memory_peak_bytes", "B"),
+                *(_counts(bench) if is_counted else ()),
                 str(bench.n),
             )
         )
@@ -234,14 +245,32 @@ def _table(found: Sequence[Bench]) -> Table:
             "Until durable",
             "CPU",
             "Memory",
+            *(_COUNT_HEADERS if is_counted else ()),
             "n",
         ),
         rows=tuple(rows),
-        numeric=frozenset(range(1, 11)),
+        numeric=frozenset(range(1, 11 + len(_COUNT_HEADERS))),
         note="medians of one execution, with quartiles where they differ; bytes read and written "
         "at the drive by the command's processes, from the kernel; W and J of writes until "
         "they are durable",
     )
+
+
+_COUNT_HEADERS = ("Instructions", "Cycles", "Context switches")
+
+
+def _counts(bench: Bench) -> tuple[str, ...]:
+    """Cells of the processor's counters and of the context switches."""
+    of_user = ""
+    if is_user_only(bench.phases):
+        of_user = " (user)"
+    cells = []
+    for name in (*COUNTS, "context_switches"):
+        text = _plain(bench, name)
+        if name in COUNTS and text != NONE:
+            text += of_user
+        cells.append(text)
+    return tuple(cells)
 
 
 def _parts(
@@ -304,6 +333,9 @@ _LABELS = {
     "power_w": "power",
     "efficiency_bytes_per_j": "MB/J",
     "durable_s": "time until durable",
+    "instructions": "instructions",
+    "cycles": "cycles",
+    "context_switches": "context switches",
 }
 """Of each of FIGURES, in a sentence."""
 
@@ -313,6 +345,9 @@ def _why_missing(found: Sequence[Bench]) -> list[str]:
     missing: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
     for bench in found:
         for name, reason in bench.missing.items():
+            # Few machines have them: their reason is in the JSON.
+            if name in COUNTS:
+                continue
             names, labels = missing.setdefault(reason, ({}, {}))
             names.setdefault(_LABELS[name])
             labels.setdefault(bench.label)

@@ -11,6 +11,9 @@ user may read it of this process (/proc/self/io), but not of one that has ended.
 those that the command does not wait for (prctl(2), child subreaper). That needs a library, and a
 process begins with the memory of its parent, so that it starts again without the library:
 EEIO_ADOPTS is set then.
+The processor's counters (perf_event_open(2)) are opened then, too, each two times: of this process
+with all that it starts, and of this process alone. The difference is that of the command.
+EEIO_COUNTERS names them: `instructions:5:6 cycles:7:8`, or says why there are none.
 EEIO_IO_GROUP names a control group that the command is to run in, so that its bytes at each drive
 are counted, too; EEIO_OWN_GROUP is the one to return to.
 """
@@ -19,10 +22,26 @@ import json
 import os
 import shutil
 import signal
+import struct
 import sys
 import time
 
 PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
+# linux/perf_event.h, and asm/unistd.h of each architecture.
+PERF_EVENT_OPEN = {
+    "x86_64": 298,
+    "i686": 336,
+    "aarch64": 241,
+    "riscv64": 241,
+    "armv7l": 364,
+    "ppc64le": 319,
+    "s390x": 331,
+}
+HARDWARE = 0
+COUNTERS = (("instructions", 1), ("cycles", 0))
+INHERIT, EXCLUDE_KERNEL = 1 << 1, 1 << 5
+TIMES = 1 | 2  # read_format: the time enabled, and the time in which it counted
+LEAST_COUNTED = 0.999
 KEPT = 10_000  # executions with separately stored times
 ACCOUNTS = (
     "rchar",
@@ -43,7 +62,7 @@ class Usage:
         self.codes = {}
         self.ended_s = time.monotonic()
         self.executed_s = self.user_s = self.system_s = 0.0
-        self.peak_bytes = 0
+        self.peak_bytes = self.context_switches = 0
 
     def add(self, start_s, end_s, code, resources):
         """One execution; `resources` are its process's, and those of processes that it left."""
@@ -55,6 +74,7 @@ class Usage:
         self.user_s += user_s
         self.system_s += system_s
         self.peak_bytes = max(self.peak_bytes, peak_bytes)
+        self.context_switches += sum(used.ru_nvcsw + used.ru_nivcsw for used in resources)
         self.codes[code] = self.codes.get(code, 0) + 1
         if len(self.each) < KEPT:
             self.each.append((start_s, end_s, user_s, system_s, peak_bytes, code))
@@ -63,22 +83,26 @@ class Usage:
         """Of processes that ended after the last execution."""
         self.user_s += sum(used.ru_utime for used in resources)
         self.system_s += sum(used.ru_stime for used in resources)
+        self.context_switches += sum(used.ru_nvcsw + used.ru_nivcsw for used in resources)
 
 
 def main(words):
     factors = dict(word.split("=", 1) for word in words)
     os.chdir(factors["directory"])
+    opened = opened_counters(os.environ.pop("EEIO_COUNTERS", "not opened"))
     group, home = (os.environ.pop(f"EEIO_{name}_GROUP", "") for name in ("IO", "OWN"))
     if group:
         enter(group)
     usage = Usage()
     before = account_of_children()
+    counted_before = read_counters(opened)
     began_s = time.monotonic()
     status = execute(factors, usage)
     # One that runs now is left; one that ends until the account is read is in it.
     running = left()
     usage.add_late(list(adopted()))
     after = account_of_children()
+    counted_after = read_counters(opened)
     if group:
         enter(home)  # later writes are not the command's
     account = None
@@ -97,6 +121,8 @@ def main(words):
         # A process begins with the peak of who started it: less than this cannot be seen.
         "memory_own_bytes": own_peak_bytes(),
         "account": account,
+        "context_switches": usage.context_switches,
+        "counters": counted(counted_before, counted_after),
         "left": running,
     }
     with open(os.path.join(factors["output"], "command.json"), "w", encoding="utf-8") as file:
@@ -143,8 +169,75 @@ def adopt(words):
         import ctypes
     except ImportError:  # then the account is without processes that nobody waited for
         return
-    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    library = ctypes.CDLL(None, use_errno=True)
+    library.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    os.environ["EEIO_COUNTERS"] = open_counters(library, ctypes.get_errno)
     os.execv(sys.executable, [sys.executable, "-I", "-S", __file__, *words])
+
+
+def open_counters(library, get_errno):
+    """EEIO_COUNTERS. Kernel and user where that is allowed, else of the user's mode alone."""
+    number = PERF_EVENT_OPEN.get(os.uname().machine)
+    if number is None:
+        return f"not known on {os.uname().machine}"
+    errors = []
+    for prefix, mode in (("", 0), ("user_", EXCLUDE_KERNEL)):
+        opened = []
+        for name, config in COUNTERS:
+            for inherit in (INHERIT, 0):
+                # Type, size, event, period, samples, read_format, flags; the rest is 0.
+                attributes = struct.pack(
+                    "=IIQQQQQ16x", HARDWARE, 64, config, 0, 0, TIMES, inherit | mode
+                )
+                fd = library.syscall(number, attributes, 0, -1, -1, 0)
+                if fd < 0:
+                    errors.append(os.strerror(get_errno()))
+                    break
+                opened.append((f"{prefix}{name}", fd))
+        if len(opened) == 2 * len(COUNTERS):
+            pairs = zip(opened[::2], opened[1::2])
+            return " ".join(f"{name}:{every}:{own}" for (name, every), (_, own) in pairs)
+        for _, fd in opened:
+            os.close(fd)
+    return f"perf_event_open: {errors[0]}"
+
+
+def opened_counters(text):
+    """Name -> file descriptors, or why there are none. A command does not inherit them."""
+    if ":" not in text or text.startswith("perf_event_open"):
+        return text
+    opened = {}
+    for word in text.split():
+        name, every, own = word.split(":")
+        opened[name] = int(every), int(own)
+        for fd in opened[name]:
+            os.set_inheritable(fd, False)
+    return opened
+
+
+def read_counters(opened):
+    """Name -> the count of what this process started, and which share of the time was counted; or
+    why there is none."""
+    if isinstance(opened, str):
+        return opened
+    counts = {}
+    for name, fds in opened.items():
+        every, own = (struct.unpack("=QQQ", os.read(fd, 24)) for fd in fds)
+        share = 1.0
+        if every[1]:
+            share = every[2] / every[1]
+        counts[name] = every[0] - own[0], share
+    return counts
+
+
+def counted(before, after):
+    """The counts between two readings, or why there are none."""
+    if isinstance(after, str):
+        return {"reason": after}
+    least = min(share for _, share in after.values())
+    if least < LEAST_COUNTED:
+        return {"reason": f"others used the counters: {100 * least:.0f} % of the time was counted"}
+    return {name: count - before[name][0] for name, (count, _) in after.items()}
 
 
 def adopted():
