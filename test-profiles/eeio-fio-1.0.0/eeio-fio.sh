@@ -49,9 +49,9 @@ case $(date +%N) in
 esac
 # The stamps bracket the I/O; the second is late. fio redirects the output itself: the # ends it before.
 export EEIO_FIO_START="$output/fio-start.txt" EEIO_FIO_END="$output/fio-end.txt"
-rm -f "$EEIO_FIO_START" "$EEIO_FIO_END" "$output/fio.json"
-# shellcheck disable=SC2016
-"$fio" "$@" --exec_prerun='exec date +%s.%N >>"$EEIO_FIO_START" #' \
+rm -f "$EEIO_FIO_START" "$EEIO_FIO_END" "$output/fio.json" "$output/perf.csv"
+# shellcheck disable=SC2016,SC2046 # words without spaces
+$(counted_by "$output/perf.csv") "$fio" "$@" --exec_prerun='exec date +%s.%N >>"$EEIO_FIO_START" #' \
 	--exec_postrun='exec date +%s.%N >>"$EEIO_FIO_END" #'
 status=$?
 # fio ends with 0 when it refuses to start.

@@ -35,8 +35,14 @@ data_options() { # prints fio's: which data are written
 
 request_options() { # prints fio's
 	echo "--ioengine=$fio_engine --iodepth=$iodepth $engine_options $(data_options)"
+	[ -z "$cpus" ] || echo "--cpus_allowed=0-$((cpus - 1))"
 	[ "$distribution" = uniform ] || echo "--random_distribution=zipf:1.1"
 	# fio lowers the depth to the largest at which 99 % of the requests meet the bound.
 	[ -z "$latency_ms" ] || echo "--latency_target=${latency_ms}ms --latency_window=100ms" \
 		"--latency_percentile=99 --latency_run=1"
+}
+
+counted_by() { # FILE: prints the words before fio that count into it; the folder of results has no spaces
+	[ "$counters" = perf ] && [ -n "$(command -v perf)" ] &&
+		echo "perf stat --field-separator=, --output=$1 --event=instructions,cycles --"
 }

@@ -36,8 +36,8 @@ def runs_of(home: Path, name: str) -> list[dict[str, Any]]:
 @pytest.mark.tools
 def test_a_review_has_ten_figures_and_is_a_campaign(home: Path, eeio: Eeio, loop: str) -> None:
     done = eeio(
-        "drive", "review", loop, "--erase", "--lose", "data", "--preset", "quick", "--meter", "demo", "--name",
-        "reviewed", "--drive-label", "image", "--yes", code=(0, 3),
+        "drive", "review", loop, "--erase", "--lose", "data", "--preset", "quick", "--meter",
+        "demo", "--name", "reviewed", "--drive-label", "image", "--yes", code=(0, 3),
     )  # fmt: skip
     assert done.stdout.index("will be touched:") > done.stdout.index("GB written")
     assert f"{loop}: OVERWRITTEN" in done.stdout

@@ -104,3 +104,36 @@ def test_a_latency_bound_has_the_depth_that_meets_it(fio: Installed, tmp_path: P
 def test_what_cannot_be_is_rejected(fio: Installed, arguments: str, why: str) -> None:
     done = fio.run(*FACTORS, *arguments.split(), code=2)
     assert why in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_processors_and_small_requests_are_options_of_fio(fio: Installed, tmp_path: Path) -> None:
+    _, options = ran(fio, tmp_path, "cpus=1", "request_size=1k")
+    assert options["cpus_allowed"] == "0-0" and options["bs"] == "1024"
+
+
+def test_counters_are_asked_of_perf(fio: Installed, tmp_path: Path) -> None:
+    if shutil.which("perf") is None:
+        pytest.skip("needs perf")
+    ran(fio, tmp_path, "counters=perf")
+    text = (tmp_path / "out/perf.csv").read_text()
+    assert ",instructions" in text and ",cycles" in text
+
+
+def test_all_options_of_io_uring_together(fio: Installed) -> None:
+    """A file system without poll queues refuses the run: only the options are looked at."""
+    fio.rejects(
+        "operation=read engine=io_uring_combined buffer=on",
+        "buffer=on: engine=io_uring_combined requires direct I/O",
+    )
+    text = (fio.profile / "requests.sh").read_text()
+    assert "'--fixedbufs=1 --registerfiles=1 --hipri=1 --sqthread_poll=1'" in text
+
+
+def test_a_file_is_filled_again_before_each_run(fio: Installed) -> None:
+    factors = [*FACTORS, "operation=write", "flush=end"]
+    for fill, changes in (("once", False), ("each", True)):
+        fio.script("pre.sh", *factors, f"fill={fill}")
+        (file,) = fio.directory.rglob("eeio-fio.0.0")
+        before = file.stat().st_mtime_ns
+        fio.script("pre.sh", *factors, f"fill={fill}")
+        assert (file.stat().st_mtime_ns != before) is changes

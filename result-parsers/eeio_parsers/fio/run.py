@@ -30,8 +30,14 @@ ABOUT = About(
 OUTPUT_FILE = "fio.json"
 START_FILE = "fio-start.txt"
 END_FILE = "fio-end.txt"
+PERF_FILE = "perf.csv"
 
 _STAMP = re.compile(r"(\d{9,12}\.\d{9})\n")
+_PERF_LINE = re.compile(
+    r"(?P<count>\d{1,19}),[^,]*,(?P<event>instructions|cycles)(?::(?P<mode>u))?,"
+    r"\d{1,19},(?P<percent>\d{1,3}\.\d{1,2})(?:,.*)?"
+)
+_COUNTED_PERCENT = 99.9
 _KILLED = re.compile(r"^fio: pid=\d{1,10}, got signal=(\d{1,3})$", re.MULTILINE)
 # How far a wall-clock stamp may be outside the invocation before the clock must have been set.
 _CLOCK_TOLERANCE_S = 0.5
@@ -73,8 +79,25 @@ def parse(capture: Capture) -> ToolResult:
     if (offered := _offered(options, processes)) is not None:
         phase = replace(phase, metrics={**phase.metrics, "offered_bytes_per_s": offered})
     phase = replace(phase, metrics={**phase.metrics, **_of_workload(capture, job, phase, source)})
+    phase = replace(phase, metrics={**phase.metrics, **_counted(capture)})
     flush = next((source for name, on, source in _FLUSHES if str(options.get(name)) in on), None)
     return ToolResult(phases=(phase.flushed(flush),))
+
+
+def _counted(capture: Capture) -> dict[str, float]:
+    """Instructions and cycles of fio, as `perf stat` counted them. One that it did not count, or
+    counted only for a part of the time, is left out; `user_` precedes those without the kernel's."""
+    counts: dict[str, float] = {}
+    text = ""
+    if (capture.directory / PERF_FILE).exists():
+        with suppress(ToolOutputError):  # perf was stopped: nothing was counted
+            text = capture.text(PERF_FILE, None)
+    for line in text.splitlines():
+        found = _PERF_LINE.fullmatch(line)
+        if found is not None and float(found["percent"]) >= _COUNTED_PERCENT:
+            prefix = "user_" if found["mode"] == "u" else ""
+            counts[f"{prefix}{found['event']}"] = float(found["count"])
+    return counts
 
 
 def _offered(options: Mapping[str, str], processes: int) -> float | None:

@@ -17,6 +17,9 @@ NO_COMMAND = Missing("it is no command of `eeio bench`")
 SEPARATE_LATENCIES = Missing(
     "the tool reports those of reads and of writes separately, in the record"
 )
+NOT_COUNTED = Missing(
+    "instructions and cycles were not counted (counters=perf, perf, and counters that it may read)"
+)
 LATENCIES = ("p50", "p95", "p99", "p999", "max", "p9999")
 """For single requests: percentiles 50, 95, 99 and 99.9, the longest, and percentile 99.99. The page
 uses the positions: add new ones at the end."""
@@ -168,6 +171,23 @@ def _time_s(observation: Observation) -> Value:
     return lasted_s
 
 
+def _counted_per_request(name: str) -> Callable[[Observation], Value]:
+    """A counter of the processor, of one request."""
+
+    def value(observation: Observation) -> Value:
+        counts, rate = observation.phase.metrics, observation.iops
+        lasted_s = counts.get("runtime_s")
+        if name not in counts or lasted_s is None:
+            return NOT_COUNTED
+        if isinstance(rate, Missing):
+            return rate
+        if rate == 0.0:
+            return Missing("no request was served")
+        return counts[name] / (rate * lasted_s)
+
+    return value
+
+
 METRICS: tuple[Metric, ...] = (
     Metric(
         "bandwidth_bytes_per_s", "MB/s", MB, lambda one: one.bandwidth_bytes_per_s,
@@ -250,6 +270,14 @@ METRICS: tuple[Metric, ...] = (
         group="iops", needed=True, page="essential", json="iops_per_w", in_cells=False,
     ),
     *map(_latency, LATENCIES),
+    Metric(
+        "instructions_per_request", "instructions/request", 1.0,
+        _counted_per_request("instructions"), better="less", compared=False,
+    ),
+    Metric(
+        "cycles_per_request", "cycles/request", 1.0, _counted_per_request("cycles"),
+        better="less", compared=False,
+    ),
     Metric(
         "execution_s", "execution", 1.0, _execution_s, better="less", title="Execution (s)",
         in_rows=False,

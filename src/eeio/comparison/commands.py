@@ -400,8 +400,8 @@ def _execution(run: Run, meter: Key | None) -> _Execution | Missing:
 COUNTS = ("instructions", "cycles")
 """Figures that need the processor's counters."""
 _NO_COUNTERS = Missing(
-    "the processor's counters could not be read (perf_event_open): a virtual machine may have none, "
-    "and kernel.perf_event_paranoid may forbid it"
+    "the processor's counters could not be read (perf_event_open): a virtual machine may have "
+    "none, and kernel.perf_event_paranoid may forbid it"
 )
 
 

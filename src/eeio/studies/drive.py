@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 _CPU = "package"
 
 
+_COLUMNS = ("engine=", "iodepth=")
 _FIGURES = ("iops", "bandwidth_bytes_per_s", "power_w", "efficiency_bytes_per_j", "iops_per_w")
 
 
@@ -136,9 +137,7 @@ def _point(row: "Row") -> Point:
         engine=arguments.get("engine", "psync"),
         cpu_j_per_request=_cpu_j_per_request(row),
         unsure=_why_unsure(row.measured),
-        details=tuple(
-            detail for detail in row.details if not detail.startswith(("engine=", "iodepth="))
-        ),
+        details=tuple(detail for detail in row.details if not detail.startswith(_COLUMNS)),
     )
 
 
@@ -220,6 +219,13 @@ def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:
     )
 
 
+_COUNTS = ("instructions_per_request", "cycles_per_request")
+
+
+def _counts(point: Point) -> tuple[str, ...]:
+    return tuple(middle(point.row[name]) for name in _COUNTS)
+
+
 _LATENCIES = (("p50", "p50 (ms)"), ("p99", "p99 (ms)"), ("p9999", "p99.99 (ms)"))
 
 
@@ -242,6 +248,7 @@ def _why_missing(each: Sequence[Point]) -> list[str]:
 
 def _table(campaign: "Campaign", each: Sequence[Point]) -> Table:
     order = {"libaio": 0, "io_uring": 1}
+    is_counted = any(point.row[name] for point in each for name in _COUNTS)
     rows = tuple(
         (
             _label(point),
@@ -255,9 +262,10 @@ def _table(campaign: "Campaign", each: Sequence[Point]) -> Table:
             middle(point.row["efficiency_bytes_per_j"], MB),
             *(middle(point.latency_s.get(name), 1e-3) for name, _ in _LATENCIES),
             middle(known(point.cpu_j_per_request), 1e-3),
+            *(_counts(point) if is_counted else ()),
         )
         for point in sorted(
-            each, key=lambda p: (order.get(p.engine, 2), _label(p), p.iodepth, p.engine)
+            each, key=lambda p: (order.get(p.engine, 2), _label(p), p.engine, p.iodepth)
         )
     )
     domains = dict.fromkeys(filter(None, (_power_domain(point.row) for point in each)))
@@ -281,9 +289,10 @@ def _table(campaign: "Campaign", each: Sequence[Point]) -> Table:
             "MB/J",
             *(label for _, label in _LATENCIES),
             "CPU (mJ/request)",
+            *(("Instructions/request", "Cycles/request") if is_counted else ()),
         ),
         rows=rows,
-        numeric=frozenset((1, *range(3, 13))),
+        numeric=frozenset((1, *range(3, 15))),
         note=f"medians; {note}CPU: energy of the processor packages, idle included, over the "
         f"requests\n{_worn(campaign)}" + "".join(f"\n{reason}" for reason in _why_missing(each)),
     )

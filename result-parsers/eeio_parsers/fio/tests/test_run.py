@@ -226,3 +226,42 @@ def test_truncated_output_never_gives_a_wrong_number(
     except ToolOutputError:
         return
     assert result == parse("fio", kept("two-processes"))
+
+
+# --- counters of perf -----------------------------------------------------------------------------
+
+# perf-stat(1), CSV FORMAT: count, unit, event, run time of the counter, share of the time in which
+# it counted, then figures that perf derives.
+COUNTED = """# started on Sun Nov 29 01:15:12 2026
+
+8123456789,,instructions,2001234567,100.00,1.24,insn per cycle
+6551174830,,cycles,2001234567,100.00,,
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (COUNTED, {"instructions": 8123456789.0, "cycles": 6551174830.0}),
+        (
+            COUNTED.replace("instructions,", "instructions:u,").replace("cycles,", "cycles:u,"),
+            {"user_instructions": 8123456789.0, "user_cycles": 6551174830.0},
+        ),
+        (COUNTED.replace("100.00", "49.87"), {}),
+        (COUNTED.replace("8123456789", "<not supported>"), {"cycles": 6551174830.0}),
+        (COUNTED.replace("8123456789", "<not counted>"), {"cycles": 6551174830.0}),
+        ("", {}),
+    ],
+)
+def test_counters_that_counted_all_the_time_are_figures(
+    tmp_path: Path, text: str, expected: dict[str, float]
+) -> None:
+    (phase,) = parse("fio", with_file("read", tmp_path, "perf.csv", text)).phases
+    counters = {"instructions", "cycles", "user_instructions", "user_cycles"}
+    found = {name: value for name, value in phase.metrics.items() if name in counters}
+    assert found == expected
+
+
+def test_without_perf_nothing_is_counted() -> None:
+    (phase,) = parse("fio", kept("read")).phases
+    assert not {"instructions", "cycles"} & phase.metrics.keys()

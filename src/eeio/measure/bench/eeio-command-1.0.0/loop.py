@@ -195,8 +195,11 @@ def open_counters(library, get_errno):
                     break
                 opened.append((f"{prefix}{name}", fd))
         if len(opened) == 2 * len(COUNTERS):
-            pairs = zip(opened[::2], opened[1::2])
-            return " ".join(f"{name}:{every}:{own}" for (name, every), (_, own) in pairs)
+            words = []
+            for place in range(0, len(opened), 2):
+                name, every = opened[place]
+                words.append(f"{name}:{every}:{opened[place + 1][1]}")
+            return " ".join(words)
         for _, fd in opened:
             os.close(fd)
     return f"perf_event_open: {errors[0]}"
