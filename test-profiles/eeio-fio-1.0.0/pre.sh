@@ -19,8 +19,6 @@ prefill() { # BYTES FIO-OPTION...
 }
 
 rewrite_percent=$precondition
-# What was written since the last fill is gone: each run begins with the drive in the same state.
-[ "$fill" = once ] || rm -f "$HOME/device.ready"
 
 finish() { # leaves; this script's own words
 	[ -z "$load" ] || calibrate "$@"
@@ -31,7 +29,7 @@ if [ -n "$device" ]; then
 	# A device that may not be erased is read as it is.
 	[ "${EEIO_ERASE:-}" = "$EEIO_DEVICE" ] || finish "$@"
 	marker="$device $identity $written boot=$(cat /proc/sys/kernel/random/boot_id)"
-	if [ "$(cat "$HOME/device.ready" 2>/dev/null)" = "$marker" ]; then
+	if [ "$fill $(cat "$HOME/device.ready" 2>/dev/null)" = "once $marker" ]; then
 		# A write that ended by its run time leaves zones that are not full.
 		{ [ -n "$zone_options" ] && ! zones_are_full; } || finish "$@"
 	fi
@@ -49,8 +47,7 @@ if [ -n "$device" ]; then
 fi
 
 enter "$scratch"
-[ "$fill" = once ] || rm -f eeio-fio.ready
-ready=$([ "$(cat eeio-fio.ready 2>/dev/null)" = "$marker" ] && echo yes)
+ready=$([ "$fill $(cat eeio-fio.ready 2>/dev/null)" = "once $marker" ] && echo yes)
 job=0
 while [ "$job" -lt "$processes" ]; do
 	[ "$(stat -c %s "eeio-fio.$job.0" 2>/dev/null)" = "$share_bytes" ] || ready=''

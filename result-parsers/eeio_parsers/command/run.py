@@ -24,9 +24,10 @@ def parse(capture: Capture) -> ToolResult:
     kernel's accounting of its processes; `asked_bytes` those that it read and wrote by calls,
     including pipes and devices. `processor_s`, `user_s`, `system_s` and `executed_s` (without the
     flushes between them) are sums over the executions, `executions` their number, `exit_code_N` how
-    many ended with N; `context_switches`, `instructions` and `cycles` (`user_` before them: without
-    those of the kernel) are sums of the command's processes; `memory_peak_bytes` is present if it exceeds the memory of the process that
-    starts the command, else `memory_most_bytes`. Raises ToolOutputError.
+    many ended with N. `context_switches`, `instructions` and `cycles` are sums of the command's
+    processes; with `user_` before them, they are without those of the kernel. `memory_peak_bytes`
+    is present if it exceeds the memory of the process that starts the command, else
+    `memory_most_bytes`. Raises ToolOutputError.
     """
     source = str(capture.directory / OUTPUT_FILE)
     try:

@@ -85,8 +85,8 @@ def parse(capture: Capture) -> ToolResult:
 
 
 def _counted(capture: Capture) -> dict[str, float]:
-    """Instructions and cycles of fio, as `perf stat` counted them. One that it did not count, or
-    counted only for a part of the time, is left out; `user_` precedes those without the kernel's."""
+    """Instructions and cycles of fio, as `perf stat` counted them; with `user_` before them, those
+    without the kernel's. One that was not counted all the time is left out."""
     counts: dict[str, float] = {}
     text = ""
     if (capture.directory / PERF_FILE).exists():
