@@ -137,7 +137,11 @@ def of_folders(pattern: str, *names: str) -> list[Files]:
 
 def foreign_results(folder: Path) -> Any:
     """`eeio import` of one file; only documented reasons may reject it."""
-    found = results.found([folder / "result"])
+    return _imported(folder / "result")
+
+
+def _imported(path: Path) -> Any:
+    found = results.found([path])
     for one in found:
         assert not (one.rejected or "").startswith("not understood"), one.rejected
     if rejected := next((one.rejected for one in found if one.rejected), None):
@@ -301,6 +305,8 @@ def tool_targets() -> list[Target]:
             path.name: path.read_bytes()
             for path in (IO500 / "capture.json", IO500 / "stdout.txt", *(IO500 / "io500").iterdir())
         }], io500_run),
+        Target("mlpstorage", of_folders("mlpstorage/outputs/*/run*", "summary.json",
+                                        "per_epoch_stats.json"), _imported),
         Target("elbencho", of_files("elbencho/outputs/3.1-10/*.json", "elbencho.json"),
                of_map("elbencho", "elbencho.json"),
                made=grammar.elbencho),
