@@ -162,6 +162,8 @@ def _notes(body: Mapping[str, Any], metric: Mapping[str, Any]) -> Iterator[str]:
 _STATS = ("per_epoch_stats.json", "0_per_epoch_stats.json")
 """The times of the epochs, of the first process."""
 _CONFIGS = ("configs/config.yaml", "dlio_config/config.yaml")
+_SETTINGS = ("configs", "dlio_config", "collector-staging")
+"""Folders of a run without results."""
 _KINDS = {"training": "block", "checkpoint save": "save_ckpt", "checkpoint load": "load_ckpt"}
 """Phase -> how its parts of an epoch are called, with a number behind it. Other parts of an epoch
 (`eval`, `ckpt`: a checkpoint of a training) are not read."""
@@ -297,11 +299,15 @@ def _reject_aborted(files: Sequence[FoundFile]) -> None:
     folders = {file.path.parent for file in files if file.tool == _TOOL and file.form == "json"}
     for file in files:
         is_other = file.tool is None or file.form == "other"
-        if is_other and folders & {file.path.parent, file.path.parent.parent}:
+        folder = file.path.parent
+        if folder.name in _SETTINGS:
+            folder = folder.parent
+        if is_other and folder in folders:
             file.is_part = True
         elif file.form == "other" and not (file.path.parent / "summary.json").is_file():
             file.reject(
-                f"{_TOOL}: no summary.json next to it: the run was aborted, or only prepared data"
+                f"{_TOOL}: no summary.json next to it: the run was aborted, or only prepared "
+                "data; import the folder of a complete run"
             )
 
 

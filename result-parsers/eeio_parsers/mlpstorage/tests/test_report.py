@@ -169,7 +169,8 @@ def test_a_run_without_a_summary_was_aborted(tmp_path: Path, name: str) -> None:
     }
     (tmp_path / name).write_text(texts[name])
     assert found_one(tmp_path).rejected == (
-        "mlpstorage: no summary.json next to it: the run was aborted, or only prepared data"
+        "mlpstorage: no summary.json next to it: the run was aborted, or only prepared data; "
+        "import the folder of a complete run"
     )
 
 
