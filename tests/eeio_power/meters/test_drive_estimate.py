@@ -24,8 +24,8 @@ from eeio_power.samples import MeterSamples, meter_info
 
 SAMSUNG_980_PRO = [(849, 0, 0), (448, 0, 0), (318, 0, 0), (400, 1, 1), (50, 1, 1)]
 """max_power, max_power_scale, non-operational_state of `nvme id-ctrl`: 8.49, 4.48, 3.18, 0.04 and
-0.005 W (github.com/raspberrypi/rpi-eeprom/issues/805; AnandTech's review of the drive, article
-16087, page 8, has the same table). It states neither idle nor active power."""
+0.005 W (AnandTech's review of the drive, article 16087, page 8; `nvme id-ctrl` printed the same
+table in github.com/raspberrypi/rpi-eeprom/issues/805). It states neither idle nor active power."""
 MEASURED_980_PRO_W = (2.50, 5.57)
 """The least and the most of a Samsung 980 PRO under random reads and writes at queue depth 1, so
 with a request at all times: the plots of github.com/nlesc-recruit/powersensor3-results."""

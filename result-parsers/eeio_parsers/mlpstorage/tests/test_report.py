@@ -28,7 +28,7 @@ def copied(folder: Path, run: str, **changes: Any) -> Path:
     return folder / "run1"
 
 
-def found_one(folder: Path) -> results.FoundFile:
+def only_file(folder: Path) -> results.FoundFile:
     (file,) = results.found([folder])
     return file
 
@@ -107,7 +107,7 @@ def test_a_summary_alone_has_the_time_of_its_run_if_its_epochs_fill_it(tmp_path:
         folder.mkdir()
         (run, *_) = sorted((OUTPUTS / name).iterdir())
         shutil.copy(run / "summary.json", folder)
-        (phase,) = found_one(folder).reports[0].phases
+        (phase,) = only_file(folder).reports[0].phases
         assert (phase.starts_within_s, phase.stretches) == (within_s, ())
 
 
@@ -138,9 +138,9 @@ def test_a_training_without_success_is_invalid(
     tmp_path: Path, verdict: str | None, reason: str
 ) -> None:
     run = copied(tmp_path, "unet3d/run1", metric={"train_au_meet_expectation": verdict})
-    (campaign,) = results.campaigns([found_one(run)], "x")
-    (why,) = campaign.runs[0].phases[0].validity
-    assert reason in why
+    (campaign,) = results.campaigns([only_file(run)], "x")
+    (problem,) = campaign.runs[0].phases[0].validity
+    assert reason in problem
 
 
 def test_a_run_that_stopped_after_three_of_five_epochs_is_invalid(tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_a_run_that_stopped_after_three_of_five_epochs_is_invalid(tmp_path: Path
     path = run / "per_epoch_stats.json"
     epochs = json.loads(path.read_text())
     path.write_text(json.dumps({number: epochs[number] for number in ("1", "2", "3")}))
-    (phase,) = found_one(run).reports[0].phases
+    (phase,) = only_file(run).reports[0].phases
     assert phase.error == "aborted: 3 of 5 planned epochs were completed"
 
 
@@ -168,7 +168,7 @@ def test_a_run_without_a_summary_was_aborted(tmp_path: Path, name: str) -> None:
         "process(es)\n",
     }
     (tmp_path / name).write_text(texts[name])
-    assert found_one(tmp_path).rejected == (
+    assert only_file(tmp_path).rejected == (
         "mlpstorage: no summary.json next to it: the run was aborted, or only prepared data; "
         "import the folder of a complete run"
     )
@@ -189,7 +189,7 @@ def test_a_run_without_a_summary_was_aborted(tmp_path: Path, name: str) -> None:
 def test_a_summary_that_contradicts_itself_is_rejected(
     tmp_path: Path, changes: dict[str, Any], reason: str
 ) -> None:
-    file = found_one(copied(tmp_path, "unet3d/run1", **changes))
+    file = only_file(copied(tmp_path, "unet3d/run1", **changes))
     assert file.rejected is not None and reason in file.rejected
 
 
@@ -237,18 +237,18 @@ def checkpoints(folder: Path, fsync: str) -> Path:
 
 
 def test_checkpoints_have_their_times_without_the_pauses_between_them(tmp_path: Path) -> None:
-    (campaign,) = results.campaigns([found_one(checkpoints(tmp_path, "true"))], "x")
+    (campaign,) = results.campaigns([only_file(checkpoints(tmp_path, "true"))], "x")
     (run,) = campaign.runs
     (phase,) = run.phases
     assert (phase.operation, phase.includes_flush) == ("write", True)
     assert phase.bandwidth_bytes_per_s == pytest.approx(108.7342015896141 * GIB)
     assert phase.metrics["operations_per_s"] == pytest.approx(1 / 0.9748525)
-    (found,) = found_one(tmp_path).reports[0].phases
-    assert found.nodes == 2 and found.options["model"] == "llama_8b"
-    assert [seconds for _, seconds in found.stretches] == pytest.approx([1.346994, 0.930008])
+    (read,) = only_file(tmp_path).reports[0].phases
+    assert read.nodes == 2 and read.options["model"] == "llama_8b"
+    assert [seconds for _, seconds in read.stretches] == pytest.approx([1.346994, 0.930008])
 
 
 def test_checkpoints_without_fsync_are_not_known_to_be_durable(tmp_path: Path) -> None:
-    (campaign,) = results.campaigns([found_one(checkpoints(tmp_path, "false"))], "x")
+    (campaign,) = results.campaigns([only_file(checkpoints(tmp_path, "false"))], "x")
     (phase,) = campaign.runs[0].phases
     assert not phase.includes_flush and phase.durable_reason
