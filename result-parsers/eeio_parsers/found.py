@@ -47,6 +47,9 @@ class FoundPhase:
     options: Mapping[str, str] = field(default_factory=dict)
     error: str | None = None
     energy: tuple[EnergyReading, ...] = ()
+    stretches: tuple[tuple[str, float], ...] = ()
+    """Start and duration (s) of each part, if there is other work between them: its energy is of
+    these only. `started_utc` and `runtime_s` are of all."""
 
     def checked(self) -> "FoundPhase":
         """Itself. Raises LimitError if a figure is out of range."""

@@ -28,6 +28,8 @@ class FoundFile:
     """A result file of PTS, which is stored without another reading."""
     above: str = ""
     """The text above its first report; none of JSON, which contains its settings."""
+    is_part: bool = False
+    """Whether it is a part of another file's results, and has none of its own."""
 
     @property
     def version(self) -> str | None:
@@ -59,6 +61,10 @@ def _none(files: Sequence[FoundFile]) -> None:
     pass
 
 
+def _nothing(file: FoundFile) -> None:
+    pass
+
+
 @dataclass(frozen=True)
 class Rules:
     """The rules of one tool."""
@@ -73,4 +79,10 @@ class Rules:
     formats: tuple[str, ...] = ()
     """Further names in a map (`format:`) of this tool's output."""
     reject_repeated: Callable[[Sequence[FoundFile]], None] = _none
-    """Rejects, of all files, those of this tool that repeat results of others."""
+    """Rejects, of all files, those of this tool that repeat results of others, or marks them as
+    parts of these."""
+    remarks: Mapping[str, str] = field(default_factory=dict)
+    """On each of its rows in reports, by kind."""
+    complete: Callable[[FoundFile], None] = _nothing
+    """Adds to the reports of a file what the tool stored in other files next to it. Raises
+    ToolOutputError if these contradict it."""

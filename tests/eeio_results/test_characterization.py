@@ -127,6 +127,7 @@ def test_metadata_has_a_rate_and_power_and_no_bandwidth() -> None:
     assert {name for name, why in row.to_json()["reasons"].items() if why == none} == {
         "bandwidth_bytes_per_s", "efficiency_bytes_per_j", "energy_j_per_gb",
         "marginal.energy_j_per_gb", "marginal.efficiency_bytes_per_j",
+        "metrics.efficiency_per_drive_bytes_per_j",
     }  # fmt: skip
     assert row.to_json()["reason"] == none and row.flush is None and row.durable is None
     # 50 W over 700, 900 and 950 files a second.

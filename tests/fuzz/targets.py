@@ -56,6 +56,7 @@ from eeio_power.meters import (
     Channel,
     cray,
     csv,
+    drive_estimate,
     iio,
     modelled,
     nvme,
@@ -137,7 +138,11 @@ def of_folders(pattern: str, *names: str) -> list[Files]:
 
 def foreign_results(folder: Path) -> Any:
     """`eeio import` of one file; only documented reasons may reject it."""
-    found = results.found([folder / "result"])
+    return _imported(folder / "result")
+
+
+def _imported(path: Path) -> Any:
+    found = results.found([path])
     for one in found:
         assert not (one.rejected or "").startswith("not understood"), one.rejected
     if rejected := next((one.rejected for one in found if one.rejected), None):
@@ -146,6 +151,25 @@ def foreign_results(folder: Path) -> Any:
         for run in campaign.runs:
             typed.check(run)
     return [one.to_json() for one in found]
+
+
+DRIVE_TABLE = {"psds": [
+    {"max_power": 900, "max_power_scale": 0, "non-operational_state": 0, "idle_power": 6300,
+     "idle_scale": 1, "active_power": 900, "active_scale": 2},
+    {"max_power": 50, "max_power_scale": 1, "non-operational_state": 1, "idle_power": 50,
+     "idle_scale": 1, "active_power": 0, "active_scale": 0},
+]}  # fmt: skip
+
+
+def drive_table(folder: Path) -> Any:
+    """The power states of a drive; the kernel's counters are there."""
+    counters = folder / "sys/block/nvme0n1/stat"
+    counters.parent.mkdir(parents=True, exist_ok=True)
+    counters.write_text("0 " * 17)
+    options = {"device": "nvme0n1", "table": str(folder / "table")}
+    ranges = drive_estimate.open_meter("spec", options, folder).ranges
+    assert 0.0 <= ranges.standby <= ranges.idle <= ranges.most and ranges.least <= ranges.most
+    return [ranges.standby, ranges.idle, ranges.least, ranges.most]
 
 
 def power_log(folder: Path) -> Any:
@@ -301,6 +325,8 @@ def tool_targets() -> list[Target]:
             path.name: path.read_bytes()
             for path in (IO500 / "capture.json", IO500 / "stdout.txt", *(IO500 / "io500").iterdir())
         }], io500_run),
+        Target("mlpstorage", of_folders("mlpstorage/outputs/*/run*", "summary.json",
+                                        "per_epoch_stats.json"), _imported),
         Target("elbencho", of_files("elbencho/outputs/3.1-10/*.json", "elbencho.json"),
                of_map("elbencho", "elbencho.json"),
                made=grammar.elbencho),
@@ -1010,6 +1036,7 @@ def meter_targets() -> list[Target]:
         Target("digest", [{"challenge.txt": CHALLENGE}], lambda folder: http_json.parameters(
             text(folder, "challenge.txt"))),
         Target("perf", [PERF], perf_events, allowed=(OSError, ValueError)),
+        Target("drive-estimate", [{"table": json.dumps(DRIVE_TABLE).encode()}], drive_table),
         Target("modelled", [{"stat": STAT}], lambda folder: modelled.parse_stat(
             sysfs.read_text(folder / "stat")), allowed=(ValueError,)),
         Target("session", [{"requests.jsonl": b'{"do": "idle", "seconds": 5}\n{"do": "watch", '

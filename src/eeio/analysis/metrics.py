@@ -14,6 +14,7 @@ from eeio.analysis.summary import Figure, bytes_per_j, summarize
 from eeio.units.sizes import KIB, MB, MIB
 
 NO_COMMAND = Missing("it is no command of `eeio bench`")
+NO_DRIVES = Missing("the number of drives was not given (eeio import --drives N)")
 SEPARATE_LATENCIES = Missing(
     "the tool reports those of reads and of writes separately, in the record"
 )
@@ -147,6 +148,16 @@ def _uncertainty(observation: Observation) -> Value:
     return observation.uncertainty_relative
 
 
+def _per_drive(observation: Observation) -> Value:
+    efficiency = observation.bytes_per_j
+    drives = observation.phase.metrics.get("drives")
+    if isinstance(efficiency, Missing):
+        return efficiency
+    if not drives:
+        return NO_DRIVES
+    return efficiency / drives
+
+
 def _execution_s(observation: Observation) -> Value:
     phase = observation.phase
     many = phase.metrics.get("executions")
@@ -260,6 +271,10 @@ METRICS: tuple[Metric, ...] = (
         "energy_j_per_operation", "J/operation", 1.0, lambda one: one.j_per_operation,
         better="less", of_domain=True, of_storage=True, json="energy_j_per_operation",
         in_cells=False,
+    ),
+    Metric(
+        "efficiency_per_drive_bytes_per_j", "MB/J per drive", MB, _per_drive, better="more",
+        of_domain=True, of_storage=True, in_cells=False,
     ),
     Metric(
         "iops", "IOPS", 1.0, lambda one: one.iops, better="more", spread=True, group="iops",

@@ -18,7 +18,7 @@ from eeio.pts import read as pts
 from eeio.report import text
 from eeio.units.external_text import shown
 from eeio.units.number_text import number
-from eeio.units.quantities import TIMESTAMP
+from eeio.units.quantities import REPETITIONS, TIMESTAMP
 
 _FILES, _PTS, _RUNS, _POWER = "files", "pts", "runs", "power"
 # More remarks than this of one campaign are in its campaign.json, not on the screen.
@@ -28,6 +28,10 @@ _SHOWN = 8
 def _offset(text: str) -> float:
     size_s = TIMESTAMP.of_text(text.lstrip("+-"))
     return -size_s if text.startswith("-") else size_s
+
+
+def _drives(text: str) -> int:
+    return int(REPETITIONS.of_text(text, "drives"))
 
 
 def _power_offset() -> Any:
@@ -54,6 +58,12 @@ class FilesRequest:
         "clock; tables: csv:FILE,map=time:NAME+power_w:NAME",
     )
     power_offset: float | None = _power_offset()
+    drives: int | None = option(
+        "--drives",
+        value="N",
+        parse=_drives,
+        help="drives behind each result, for the column MB/J per drive",
+    )
     name: str | None = option("--name", value="NAME", help="campaign name (default: from the path)")
     dry_run: bool = switch("--dry-run", help="show the results, store none")
     format: str = format_option()
@@ -108,7 +118,12 @@ def with_source(argv: Sequence[str]) -> list[str]:
 
 def import_files(request: FilesRequest) -> int:
     taken = results.take(
-        request.paths, request.name, request.dry_run, request.power, request.power_offset
+        request.paths,
+        request.name,
+        request.dry_run,
+        request.power,
+        request.power_offset,
+        request.drives,
     )
     if request.format == "json":
         # File by file: there may be very many.
@@ -218,9 +233,9 @@ COMMAND = Family(
             import_files,
             help="import result files, recognized by their content",
             description="Imports results of fio, IOR, mdtest, IO500, elbencho, IOzone, Bonnie++, "
-            "lmbench, dd, sysbench, vdbench, hyperfine, NPB BT-IO, Darshan and PTS. A row is one "
-            "direction of one group of one report; rows are never joined. Exit status 3 if some "
-            "files were rejected, 2 if no file could be used.",
+            "lmbench, dd, sysbench, vdbench, hyperfine, MLPerf Storage, NPB BT-IO, Darshan and "
+            "PTS. A row is one direction of one group of one report; rows are never joined. Exit "
+            "status 3 if some files were rejected, 2 if no file could be used.",
         ),
         Command(
             _POWER,

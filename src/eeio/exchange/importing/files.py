@@ -32,7 +32,7 @@ def found(arguments: Sequence[Path]) -> list[FoundFile]:
         made += (file, *further)
     for rules in formats.rules().values():
         rules.reject_repeated(made)
-    return made
+    return [file for file in made if not file.is_part]
 
 
 def _files(arguments: Sequence[Path]) -> Iterator[tuple[Path, tuple[str, ...]]]:
@@ -133,6 +133,7 @@ def _read_by(form: Format, text: str, file: FoundFile) -> None:
     file.tool, file.form = form.tool, form.name
     try:
         _take(file, form.reports(text))
+        formats.rules_of(form.tool).complete(file)
         if not any(report.phases for report in file.reports):
             notes = [note for report in file.reports for note in report.notes]
             raise EeioError(": ".join(["no result in it", *notes[:1]]))

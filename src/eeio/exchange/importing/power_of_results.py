@@ -32,6 +32,7 @@ from eeio.exchange.importing.power_logs import PowerLog, Series
 from eeio.record.windows import known
 from eeio_parsers.found import FoundPhase, FoundReport
 from eeio_power.alignment import Pulse
+from eeio_power.energy import energy_in_parts
 from eeio_power.errors import PowerError
 from eeio_power.false_readings import doubted
 from eeio_power.reading import DOMAINS, Domain, EnergyReading
@@ -78,10 +79,15 @@ def _near(phase: FoundPhase) -> Window | None:
     """As `window_of`, also of a phase whose start is not known well (`ramp_time`)."""
     if not phase.started_utc or not phase.runtime_s:
         return None
-    moment = datetime.fromisoformat(phase.started_utc)
-    start_s = moment.replace(tzinfo=moment.tzinfo or UTC).timestamp()
-    local = moment.tzinfo is None
+    start_s = _unix_s(phase.started_utc)
+    local = datetime.fromisoformat(phase.started_utc).tzinfo is None
     return Window(start_s, start_s + phase.runtime_s, phase.starts_within_s or 0.0, local)
+
+
+def _unix_s(iso: str) -> float:
+    """A time without a zone counts as UTC."""
+    moment = datetime.fromisoformat(iso)
+    return moment.replace(tzinfo=moment.tzinfo or UTC).timestamp()
 
 
 def _why_no_window(phase: FoundPhase) -> str:
@@ -636,10 +642,25 @@ def _energies(
     """Those of a phase; missing with the reason if its time is not known, or shared."""
     if window is not None and window not in together:
         doubts = [_OF_ONE_MACHINE] if (phase.nodes or 1) > 1 else []
-        return tuple(doubted(reading, doubts) for reading in energy_of(window, pairs))
+        readings = _energy_of_parts(phase, window, pairs)
+        return tuple(doubted(reading, doubts) for reading in readings)
     reason = _TOGETHER if window is not None else _why_no_window(phase)
     missing = [(log, Alignment(None, source=reason)) for log, _ in pairs]
     return energy_of(Window(0.0, 1.0, 0.0, False), missing)
+
+
+def _energy_of_parts(
+    phase: FoundPhase, window: Window, pairs: Sequence[tuple[PowerLog, Alignment]]
+) -> tuple[EnergyReading, ...]:
+    """That of a phase in its window, or of its stretches only."""
+    if not phase.stretches:
+        return energy_of(window, pairs)
+
+    def energy(start_s: float, end_s: float) -> tuple[EnergyReading, ...]:
+        return energy_of(replace(window, start_s=start_s, end_s=end_s), pairs)
+
+    starts = [(_unix_s(start), lasted_s) for start, lasted_s in phase.stretches]
+    return energy_in_parts(energy, [(start_s, start_s + lasted_s) for start_s, lasted_s in starts])
 
 
 def _alignment_of(

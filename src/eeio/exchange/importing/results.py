@@ -24,6 +24,7 @@ from eeio.exchange.importing.rows import campaigns, names_of, slug
 from eeio.measure.campaign.runner import store_lock
 from eeio.pts import read as pts
 from eeio.record.store import load
+from eeio_parsers.found import FoundPhase
 from eeio_parsers.rules import FoundFile
 
 _SOURCE = re.compile(rb"imported from [^\n]{1,5000}?SHA-256 ([0-9a-f]{64})")
@@ -95,14 +96,18 @@ def take(
     dry_run: bool,
     power: Sequence[Path] = (),
     power_offset_s: float | None = None,
+    drives: int | None = None,
 ) -> Taken:
     """Reads the files and stores those that no campaign has. `power` are logs whose clocks are
-    ahead by `power_offset_s`, if that is known. Files that a campaign has already are not stored
+    ahead by `power_offset_s`, if that is known; `drives` is the number of drives behind each
+    result. Files that a campaign has already are not stored
     again; the energy of the logs is added to that campaign. Raises RejectedError if there is no
     file, if a campaign has the name, and if a log cannot be used."""
     files, before = found(arguments), stored_before()
     if not files:
         raise RejectedError(f"{arguments[0]}: no file in it")
+    if drives is not None:
+        _add_drives(files, drives)
     logs = _with_power(files, power, power_offset_s, dry_run) if power else []
     new = [file for file in files if file.reports and file.sha256 not in before]
     others = [file for file in new if file.tool != "pts"]
@@ -128,6 +133,18 @@ def take(
     return Taken(
         files, [*names, *(name for name, *_ in stored)], stored, before, logs, added, not_added
     )
+
+
+def _add_drives(files: Sequence[FoundFile], drives: int) -> None:
+    def added(phases: Sequence[FoundPhase]) -> tuple[FoundPhase, ...]:
+        metrics = {"drives": float(drives)}
+        return tuple(replace(phase, metrics={**phase.metrics, **metrics}) for phase in phases)
+
+    for file in files:
+        file.reports = [
+            replace(report, phases=added(report.phases), mixed=added(report.mixed))
+            for report in file.reports
+        ]
 
 
 def _added_later(

@@ -240,6 +240,7 @@ class _Runs(Sequence[Run]):
                 *([first.time_source] if first.time_source else []),
                 *row.report.notes,
             ),
+            remarks=formats.rules_of(row.file.tool).remarks,
         )
 
 

@@ -77,6 +77,8 @@ class Series:
     recorded: MeterSamples | None = None
     """The meter as eeio recorded it, with all its channels and calibrations: the energy is computed
     from these. Its times are Unix s, too."""
+    doubt: str | None = None
+    """Why each of its energies is doubtful."""
 
     @cached_property
     def period_s(self) -> float:
@@ -117,11 +119,15 @@ class Series:
             accuracy_relative=self.accuracy,
             resolution=min(steps, default=0.0),
             contents=self.contents,
+            doubt=self.doubt,
             delay=delay,
         )
         native_s = min(mean_s, period_s) if self.form == "sample" else period_s
         info = MeterInfo(self.meter, self.meter, self.kind, native_s, period_s, (channel,))
         return MeterSamples(info, [t + shift_s for t in self.times_s], (self.values,))
+
+    def doubted(self, doubt: str) -> "Series":
+        return replace(self, doubt=doubt)
 
     def renamed(self, meter: str) -> "Series":
         """The same readings of a meter of that name."""

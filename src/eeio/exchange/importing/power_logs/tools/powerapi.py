@@ -1,11 +1,13 @@
 """Power reports of PowerAPI."""
 
+import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 from eeio.exchange.importing.power_logs.format import LogFormat
 from eeio.exchange.importing.power_logs.log_lines import table
+from eeio.exchange.importing.power_logs.processes import check_sum
 from eeio.exchange.importing.power_logs.readings import Value, summed
 from eeio.exchange.importing.power_logs.series import PUNCTUAL, ReadLog, series_of
 from eeio.exchange.importing.power_logs.table_cells import json_values
@@ -52,7 +54,18 @@ def _read(rows: Sequence[Mapping[str, Any]]) -> ReadLog:
         # An export need not be in the order of its times.
         rows_of_domain = summed("powerapi", sorted(values, key=lambda value: value[0]))
         log.series.append(series_of("powerapi", domain, kind, "mean", rows_of_domain, PUNCTUAL))
+    _check_processes(log, rows, target)
     return log
+
+
+def _check_processes(log: ReadLog, rows: Sequence[Mapping[str, Any]], total: str) -> None:
+    targets = {str(row["target"]) for row in rows} - {"rapl", "global"}
+    if targets:
+        check_sum(log, _sum(rows, targets), _sum(rows, {total}))
+
+
+def _sum(rows: Sequence[Mapping[str, Any]], targets: Container[str]) -> float:
+    return math.fsum(float(row["power"]) for row in rows if row["target"] in targets)
 
 
 _KEYS = "".join(rf'(?=[^\0]{{0,2000}}"{name}"\s*:)' for name in _COLUMNS)

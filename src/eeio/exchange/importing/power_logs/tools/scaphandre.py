@@ -1,8 +1,12 @@
 """`scaphandre json`."""
 
+import math
 import re
+from collections.abc import Iterable
+from typing import Any
 
 from eeio.exchange.importing.power_logs.format import LogFormat
+from eeio.exchange.importing.power_logs.processes import check_sum
 from eeio.exchange.importing.power_logs.readings import Value, summed
 from eeio.exchange.importing.power_logs.series import PUNCTUAL, ReadLog, series_of
 from eeio.exchange.importing.power_logs.table_cells import json_values
@@ -18,7 +22,8 @@ def _read(text: str) -> ReadLog:
     log = ReadLog()
     times = LogTimes()
     powers: dict[str, list[Value]] = {"package": [], "dram": []}
-    for body in json_values(text):
+    bodies = list(json_values(text))
+    for body in bodies:
         time_s = times.read_json(body["host"]["timestamp"])
         for place, socket in enumerate(body.get("sockets") or []):
             part = f"socket {socket.get('id', place)}"
@@ -32,7 +37,19 @@ def _read(text: str) -> ReadLog:
         for domain, values in powers.items()
         if values
     ]
+    _check_processes(log, bodies)
     return log
+
+
+def _check_processes(log: ReadLog, bodies: Iterable[Any]) -> None:
+    """Of the records that list some."""
+    processes = total = 0.0
+    for body in bodies:
+        consumers = body.get("consumers")
+        if consumers:
+            processes += math.fsum(float(consumer["consumption"]) for consumer in consumers)
+            total += float(body["host"]["consumption"])
+    check_sum(log, processes, total)
 
 
 LOGS = (
