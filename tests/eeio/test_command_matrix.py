@@ -311,6 +311,8 @@ def _of_this_user(line: str) -> str:
         line = line.replace(shown, here)
     if line.startswith("run "):
         return re.sub(r"^run |--name \S+|--meter demo|--filesystem \S+", "", f"plan {line[4:]}")
+    if line.startswith("drive review "):
+        return "plan eeio-drive-review --preset quick --directory target"
     return line.replace("--suite try", "--suite readme").replace("mycopy", "other")
 
 

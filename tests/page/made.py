@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from eeio.analysis.over_time import PowerSeries
 from eeio.record.design import Design, Options, PlannedExperiment, PlannedRun, Protocol
 from eeio.record.run import CacheLayers, EnergyReading, Experiment, Phase, Run
 from eeio.record.store import Campaign
-from eeio.report.page.series import PowerSeries
 from tests.eeio_results.made import MACHINE
 
 _RUN_S = 70.0

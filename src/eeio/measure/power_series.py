@@ -1,7 +1,7 @@
 """Power over time of a campaign, from its stored samples, for the report's page."""
 
+from eeio.analysis.over_time import PowerSeries
 from eeio.record.store import Campaign
-from eeio.report.page.series import PowerSeries
 from eeio_power import samples
 from eeio_power.errors import PowerError
 from eeio_power.samples import power_over_time

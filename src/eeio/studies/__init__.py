@@ -20,9 +20,9 @@ from eeio.files.modules import Modules
 from eeio.record.run import Run
 
 if TYPE_CHECKING:
+    from eeio.analysis.over_time import PowerSeries
     from eeio.record.store import Campaign
     from eeio.report.document import Document
-    from eeio.report.page.series import PowerSeries
     from eeio.report.table_and_plot import Plot, Table
     from eeio.traces.jbd2 import JournalTrace
 
@@ -241,6 +241,11 @@ def figure_of_merit(studies: Sequence[Study], run: Run) -> float | None:
     return None
 
 
+def no_readings(campaign: "Campaign") -> "Sequence[PowerSeries]":
+    """For campaigns whose samples are not read."""
+    return ()
+
+
 def chapter(study: Study, campaigns: "Sequence[Campaign]", readings: Readings) -> Chapter | None:
     """The study's chapter for a report of these campaigns; None if it has none."""
     if study.over_time is not None:
@@ -250,7 +255,9 @@ def chapter(study: Study, campaigns: "Sequence[Campaign]", readings: Readings) -
     return None
 
 
-def chapters(campaigns: "Sequence[Campaign]", readings: Readings) -> tuple[Chapter, ...]:
+def chapters(
+    campaigns: "Sequence[Campaign]", readings: Readings = no_readings
+) -> tuple[Chapter, ...]:
     """The studies' chapters for a report of these campaigns. Raises EeioError for a study that
     fails, and if two add the same member to its body."""
     by_name: dict[str, Chapter] = {}

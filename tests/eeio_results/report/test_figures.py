@@ -14,12 +14,12 @@ from types import MappingProxyType
 import pytest
 from tests.eeio_results.made import EXPERIMENT, MACHINE, design, energy, phase, run
 
+from eeio.analysis.over_time import PowerSeries
 from eeio.files import documents
 from eeio.record.store import Campaign
 from eeio.report.campaign.characterized import build
 from eeio.report.figures import drawing, machines_and_drives, plots
 from eeio.report.figures.drawing import COLOURS, SCREEN, WIDTHS, Look, file_of
-from eeio.report.page.series import PowerSeries
 
 pytest.importorskip("matplotlib")
 LOOKS = [SCREEN, *WIDTHS.values()]

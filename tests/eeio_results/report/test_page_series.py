@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from eeio.report.page.series import PowerSeries, bandwidth_steps, power_steps, shown_span
+from eeio.analysis.over_time import PowerSeries
+from eeio.report.page.series import bandwidth_steps, power_steps, shown_span
 
 KEY = ("system", "meter", "measured")
 

@@ -110,7 +110,7 @@ def build(
     campaigns: Sequence[Campaign],
     rules: Rules = RULES,
     columns: Sequence[str] = (),
-    readings: studies.Readings = lambda campaign: (),
+    readings: studies.Readings = studies.no_readings,
 ) -> Report:
     """Characterizes each campaign. `readings` returns the stored readings of its meters."""
     return Report(

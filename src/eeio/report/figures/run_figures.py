@@ -17,6 +17,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from eeio.analysis.io_label import io_label
+from eeio.analysis.over_time import bandwidth_log
 from eeio.comparison.cells import Cell, size_label
 from eeio.record.run import DOMAINS, Phase, ProcessorSeries, Run
 from eeio.record.store import Campaign
@@ -31,13 +32,12 @@ from eeio.report.figures.drawing import (
     sheet,
     stamp,
 )
-from eeio.report.page.series import bandwidth_log
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from eeio.report.page.series import PowerSeries
+    from eeio.analysis.over_time import PowerSeries
 
 Readings = Callable[[Campaign], "Sequence[PowerSeries]"]
 

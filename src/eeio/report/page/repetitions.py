@@ -6,10 +6,11 @@ from typing import Any
 
 from eeio.analysis.metrics import LATENCIES
 from eeio.analysis.observation import Key, Observation, known, observed
+from eeio.analysis.over_time import PowerSeries
 from eeio.record.run import Phase, Run
 from eeio.record.store import Campaign
 from eeio.report.page.page_data import Page, shortened
-from eeio.report.page.series import PowerSeries, bandwidth_steps, by_key, power_steps, shown_span
+from eeio.report.page.series import bandwidth_steps, by_key, power_steps, shown_span
 from eeio.units.sizes import MB
 
 Power = Callable[[Campaign], Sequence[PowerSeries]]

@@ -16,11 +16,11 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from eeio.analysis.observation import Key
+from eeio.analysis.over_time import PowerSeries, bandwidth_log
 from eeio.record.run import DOMAINS, Phase, Run
 from eeio.record.store import Campaign
 from eeio.report.campaign.columns import plain
 from eeio.report.figures.panels_of_lines import Line, Panel
-from eeio.report.page.series import PowerSeries, bandwidth_log
 from eeio.report.table_and_plot import Table
 from eeio.units.sizes import MB, MIB
 
@@ -109,7 +109,7 @@ def _of_run(campaign: Campaign, run: Run, series: Sequence[PowerSeries]) -> Over
     if len(intervals) < FEWEST:
         reason = (
             f"the run has {len(intervals)} intervals with power and bandwidth, and {FEWEST} are "
-            "needed: let it take longer (--sweep runtime_s=300 file_size=...)"
+            "needed: a larger file or device lets it take longer"
         )
         return OverTime(run, chosen.key[0], intervals, reason=reason)
     change = change_of(intervals)
