@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from tests.eeio_results.made import MACHINE, design, phase, run
+from tests.plugin import Eeio
 from tests.simulators.nvme_states import FakeNvmeStates, FakePowerState
 from tests.simulators.tree import write_tree
 
@@ -243,3 +244,14 @@ def test_no_drive_and_no_counter(drive: FakeDrive) -> None:
     write_tree(drive.root, {"sys/block/nvme0n1/stat": "1 2 3"})
     with pytest.raises(PowerError, match="has no busy time"):
         opened(drive, ",class=2.5in")
+
+
+def test_a_campaign_that_is_a_measurement_needs_the_users_permission(
+    eeio: Eeio, tmp_path: Path
+) -> None:
+    directory, meter = ("--directory", str(tmp_path)), "drive_estimate:/dev/null,class=3.5in"
+    done = eeio("plan", "eeio-load", *directory, "--meter", meter, code=2)
+    assert "an estimate, no measurement. Add --allow-estimates" in done.stderr
+    for allowed in (("--allow-estimates",), ("--preset", "quick")):
+        done = eeio("plan", "eeio-load", *directory, "--meter", meter, *allowed, code=None)
+        assert "Add --allow-estimates" not in done.stderr

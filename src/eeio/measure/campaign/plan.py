@@ -38,6 +38,7 @@ def make(options: Options, suite: Suite, root: Path = HERE) -> Plan:
     """Decides experiments and order; RejectedError if the options cannot be used. `root` replaces
     `/` for a machine built from a description."""
     protocol = protocols.chosen(suite, options)
+    _check_estimates(options, protocol)
     if root == HERE and options.directory is not None and not Path(options.directory).is_dir():
         raise RejectedError(f"{options.directory}: no such directory; create it or name another")
     settings = _settings(options, suite, protocol, root)
@@ -311,6 +312,19 @@ def _active_bytes(
     ):
         return None
     return device.size_bytes // _MIB * _MIB
+
+
+def _check_estimates(options: Options, protocol: Protocol) -> None:
+    """RejectedError if an estimate of a drive would stand among the measurements unasked."""
+    if options.allow_estimates or not protocol.is_measurement:
+        return
+    for spec in options.meters:
+        name = spec.partition(",")[0].partition(":")[0]
+        if name == "drive_estimate":
+            raise RejectedError(
+                f"--meter {shortened(spec)}: an estimate, no measurement. Add --allow-estimates to "
+                "show it marked ESTIMATE; it is never ranked"
+            )
 
 
 def _check_runtime(tool: str, factors: Mapping[str, str]) -> None:
