@@ -10,6 +10,7 @@ from eeio.analysis.metrics import METRICS, best_first, named
 from eeio.analysis.observation import NOT_READ, Key, Missing, Observation, Value, known, observed
 from eeio.analysis.selection import is_powered, main_source, repetitions_by_source
 from eeio.analysis.summary import Quartiles, bytes_per_j, quartiles, summarize
+from eeio.comparison.attribution import attributed_j, drive_share, processor_share
 from eeio.errors import EeioError
 from eeio.files import inputs
 from eeio.record.run import (
@@ -39,6 +40,9 @@ FIGURES = (
     "instructions",
     "cycles",
     "context_switches",
+    "processor_share",
+    "drive_share",
+    "attributed_j",
 )
 """Of one execution of a command; power of the time that the energy is of."""
 _OF_ENERGY = ("energy_j", "power_w", "efficiency_bytes_per_j")
@@ -142,6 +146,7 @@ def benches(campaign: Campaign) -> list[Bench]:
                 planned.description,
                 dict(planned.experiment.arguments),
                 runs.get(planned.experiment.id, []),
+                campaign.machine.logical_cpus,
             ),
             text=_text(campaign, planned.factors.get("command", '""')),
         )
@@ -276,13 +281,15 @@ def _of_runs(
     return values
 
 
-def _bench(label: str, arguments: Mapping[str, str], runs: Sequence[Run]) -> Bench:
+def _bench(
+    label: str, arguments: Mapping[str, str], runs: Sequence[Run], logical_cpus: int | None
+) -> Bench:
     parameters = {}
     for name, value in arguments.items():
         if name not in _OWN:
             parameters[name] = value
     main = _meter_of(runs)
-    executed = [_execution(run, main) for run in runs]
+    executed = [_execution(run, main, logical_cpus) for run in runs]
     used = [each for each in executed if not isinstance(each, Missing)]
     readings = [each.reading for each in used if each.reading is not None]
     domain, meter, power_kind = readings[0].key if readings else (None, None, None)
@@ -358,7 +365,7 @@ class _Execution:
         return self.not_durable is None and self.phase.until_durable is not None
 
 
-def _execution(run: Run, meter: Key | None) -> _Execution | Missing:
+def _execution(run: Run, meter: Key | None, logical_cpus: int | None) -> _Execution | Missing:
     """Missing is why the run does not count."""
     phase = _valid_phase(run)
     if isinstance(phase, Missing):
@@ -372,6 +379,10 @@ def _execution(run: Run, meter: Key | None) -> _Execution | Missing:
     reading, reason = _reading(window.energy, meter)
     observation = replace(observed(run.experiment, phase), reading=reading, why_not_read=reason)
     joules = observation.energy_j
+    energy_j: Value = joules
+    if not isinstance(joules, Missing):
+        energy_j = joules / many
+    share = processor_share(run, phase, logical_cpus)
     until_durable_s: Value = Missing(phase.durable_reason or "it was not measured")
     if phase.until_durable is not None:
         until_durable_s = (phase.until_durable.end_s - phase.start_s) / many
@@ -385,7 +396,7 @@ def _execution(run: Run, meter: Key | None) -> _Execution | Missing:
         ),
         "bytes_asked": _bytes(phase, "asked_bytes", many),
         "durable_s": until_durable_s,
-        "energy_j": joules if isinstance(joules, Missing) else joules / many,
+        "energy_j": energy_j,
         "power_w": observation.power_w,
         "efficiency_bytes_per_j": _efficiency(
             observation, not_durable, run.remarks.get(MEMORY_CACHE)
@@ -393,10 +404,15 @@ def _execution(run: Run, meter: Key | None) -> _Execution | Missing:
         "instructions": _counted(phase, "instructions", many),
         "cycles": _counted(phase, "cycles", many),
         "context_switches": _counted(phase, "context_switches", many),
+        "processor_share": share,
+        "drive_share": drive_share(run, phase),
+        "attributed_j": attributed_j(energy_j, share),
     }
     return _Execution(phase, reading, figures, not_durable)
 
 
+ATTRIBUTED = ("processor_share", "drive_share", "attributed_j")
+"""Figures that attribute the machine's work and energy to a command."""
 COUNTS = ("instructions", "cycles")
 """Figures that need the processor's counters."""
 _NO_COUNTERS = Missing(

@@ -9,6 +9,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from eeio.comparison.commands import (
+    ATTRIBUTED,
     COUNTS,
     FIGURES,
     Bench,
@@ -26,13 +27,15 @@ from eeio.report.campaign.tables import tables
 from eeio.report.document import Document, render_html
 from eeio.report.table_and_plot import Table
 from eeio.units.number_text import number
-from eeio.units.sizes import MB, prefixed
+from eeio.units.sizes import MB, percent, prefixed
 
 if TYPE_CHECKING:
     from eeio.report.page.panels import Panel
 
 SCHEMA_VERSION = 1
 _MOST_LISTED = 5
+_MOSTLY = 0.9
+"""A command with more of the processors' busy time has the machine for itself."""
 
 _NAMES = {"duration_s": "time", "durable_s": "time until durable", "energy_j": "energy"}
 
@@ -284,6 +287,7 @@ def _not_there_and_remarks(found: Sequence[Bench]) -> list[str]:
     lines = _why_missing(found)
     for bench in found:
         lines.extend(_remarks(bench))
+        lines.extend(_attribution(bench))
     return lines + [_outliers(bench) for bench in found if bench.outliers]
 
 
@@ -311,6 +315,21 @@ def _remarks(one: Bench) -> list[str]:
     return lines + [f"doubtful: W and J of {one.label}: {reason}" for reason in one.doubts]
 
 
+def _attribution(one: Bench) -> list[str]:
+    """Where others used the machine noticeably: the command's share of its work and energy."""
+    share, joules = one.quartiles("processor_share"), one.quartiles("attributed_j")
+    if share is None or share.median > _MOSTLY:
+        return []
+    text = f"attribution: {one.label} took {percent(share.median)} % of the processors' busy time"
+    if joules is not None:
+        is_demo = " (demo)" if one.kind == DEMO else ""
+        text += (
+            f"; by that share, {number(joules.median)} J{is_demo} of the {one.domain}'s energy are "
+            "its own. This is no measurement: the rest of the machine works for others"
+        )
+    return [text]
+
+
 def _outliers(one: Bench) -> str:
     times = ", ".join(map(_time, one.outliers))
     if len(one.outliers) > _MOST_LISTED:
@@ -336,6 +355,9 @@ _LABELS = {
     "instructions": "instructions",
     "cycles": "cycles",
     "context_switches": "context switches",
+    "processor_share": "share of the processors' busy time",
+    "drive_share": "share of the drive's bytes",
+    "attributed_j": "attributed energy",
 }
 """Of each of FIGURES, in a sentence."""
 
@@ -346,7 +368,7 @@ def _why_missing(found: Sequence[Bench]) -> list[str]:
     for bench in found:
         for name, reason in bench.missing.items():
             # Few machines have them: their reason is in the JSON.
-            if name in COUNTS:
+            if name in (*COUNTS, *ATTRIBUTED):
                 continue
             names, labels = missing.setdefault(reason, ({}, {}))
             names.setdefault(_LABELS[name])
