@@ -73,9 +73,10 @@ class Delay:
             return self.lag_s
         return self.lag_s + max(0.0, self.averages_s - hold_s) / 2.0
 
-    def aligned(self, hold_s: float) -> "Delay":
-        """That of readings whose clock was set by steps of load: their middle is in its place."""
-        lag_s = -max(0.0, self.averages_s - hold_s) / 2.0
+    def aligned(self, hold_s: float | None) -> "Delay":
+        """That of readings whose clock was set by steps of load: their middle is in its place, so
+        that they need no shift."""
+        lag_s = self.lag_s - self.shift_s(hold_s)
         return replace(self, lag_s=lag_s, lag_within_s=0.0, averages_within_s=0.0)
 
 

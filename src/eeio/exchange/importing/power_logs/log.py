@@ -68,7 +68,8 @@ def _with_delay(series: Series, options: Mapping[str, str]) -> Series:
         for channel in info.channels
     )
     recorded = replace(series.recorded, info=replace(info, channels=channels))
-    return replace(series, recorded=recorded)
+    delay = stated(series.delay, lag_s, averages_s, info.native_period_s)
+    return replace(series, delay=delay, recorded=recorded)
 
 
 def read(named: Path) -> PowerLog:

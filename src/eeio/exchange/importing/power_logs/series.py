@@ -97,18 +97,10 @@ class Series:
 
     def _samples(self, ahead_s: float, by_load: bool) -> MeterSamples:
         if self.recorded is not None:
-            times_s = [time_s - ahead_s for time_s in self.recorded.times_s]
-            return replace(self.recorded, times_s=times_s)
-        period_s = self.period_s
-        # The time that a value is the mean of, if that is known.
-        mean_s = max(_SAMPLE_S, self.delay.averages_s if self.delay else 0.0)
-        # eeio applies a value to the time before it; a sample stands for half a period either way.
-        shift_s = (max(0.0, period_s - mean_s) / 2 if self.form == "sample" else 0.0) - ahead_s
-        delay = self.delay
-        if delay and by_load:
-            # The time since the last scrape differs from step to step of load.
-            within_s = self.scraped_s / 2.0
-            delay = replace(delay.aligned(period_s), lag_within_s=within_s)
+            return self._of_recorded(self.recorded, ahead_s, by_load)
+        period_s, mean_s = self.period_s, self._mean_s
+        shift_s = self._centre_s - ahead_s
+        delay = self._aligned(self.delay) if by_load else self.delay
         steps = [b - a for a, b in pairwise(sorted({v for v in self.values if v == v}))]
         channel = Channel(
             name=self.meter,
@@ -122,6 +114,41 @@ class Series:
         native_s = min(mean_s, period_s) if self.form == "sample" else period_s
         info = MeterInfo(self.meter, self.meter, self.kind, native_s, period_s, (channel,))
         return MeterSamples(info, [t + shift_s for t in self.times_s], (self.values,))
+
+    def _of_recorded(self, recorded: MeterSamples, ahead_s: float, by_load: bool) -> MeterSamples:
+        info = recorded.info
+        if by_load:
+            # The steps of load were found in the readings of the series.
+            ahead_s -= self._centre_s
+            channels = tuple(replace(c, delay=self._aligned(c.delay)) for c in info.channels)
+            info = replace(info, channels=channels)
+        times_s = [time_s - ahead_s for time_s in recorded.times_s]
+        return replace(recorded, info=info, times_s=times_s)
+
+    @property
+    def _mean_s(self) -> float:
+        """The time that a value is the mean of, if that is known."""
+        return max(_SAMPLE_S, self.delay.averages_s if self.delay else 0.0)
+
+    @property
+    def _centre_s(self) -> float:
+        """How much later than its time a value is in the samples: eeio applies it to the time
+        before it, and a sample stands for half a period either way."""
+        if self.form != "sample":
+            return 0.0
+        return max(0.0, self.period_s - self._mean_s) / 2
+
+    @property
+    def hold_s(self) -> float | None:
+        """The time before it that a value is applied to; None for a counter."""
+        return None if self.form == "counter" else self.period_s
+
+    def _aligned(self, delay: Delay | None) -> Delay | None:
+        """What is left of a delay if the steps of load gave the offset, which contains it."""
+        if delay is None:
+            return None
+        # The time since the last scrape differs from step to step of load.
+        return replace(delay.aligned(self.hold_s), lag_within_s=self.scraped_s / 2.0)
 
     def renamed(self, meter: str) -> "Series":
         """The same readings of a meter of that name."""
