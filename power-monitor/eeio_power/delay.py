@@ -86,17 +86,18 @@ def _with_limit(value_s: float, within_s: float) -> str:
     return f"{value_s:g} s"
 
 
-def stated(
-    known: Delay | None, lag_s: float | None, averages_s: float | None, period_s: float
-) -> Delay:
-    """The delay with what the user states of a meter with a value each `period_s`; a figure that is
-    not stated is as known."""
-    known = known or Delay(averages_s=min(period_s, MOST_S))
+def stated(known: Delay, lag_s: float | None, averages_s: float | None) -> Delay:
+    """The delay with what the user states; a figure that is not stated is as uncertain as it was."""
     if lag_s is not None:
         known = replace(known, lag_s=lag_s, lag_within_s=0.0)
     if averages_s is not None:
         known = replace(known, averages_s=averages_s, averages_within_s=0.0)
-    return replace(known, source="stated by the user")
+    source = "stated by the user"
+    if lag_s is None:
+        source = f"mean stated by the user; lag: {known.source}"
+    if averages_s is None:
+        source = f"lag stated by the user; mean: {known.source}"
+    return replace(known, source=source)
 
 
 def later(delay: Delay, up_to_s: float) -> Delay:
@@ -115,6 +116,13 @@ def unknown_up_to(lag_s: float, averages_s: float, source: str) -> Delay:
 
 BMC = unknown_up_to(5.0, 5.0, "assumed of a BMC: up to 5 s late, means of up to 5 s")
 """No standard of BMCs (DCMI, Redfish, PMBus) states a lag or the time that `current` averages."""
+
+COUNTER = unknown_up_to(5.0, 0.0, "assumed of a counter: up to 5 s late")
+
+
+def assumed(quantity: str) -> Delay:
+    """Of readings whose delay nobody knows."""
+    return COUNTER if quantity == "energy_j" else BMC
 
 
 MOST_MEAN_SHARE = 0.5

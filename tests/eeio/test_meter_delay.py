@@ -220,7 +220,8 @@ def test_list_shows_the_delay_and_how_often_the_value_changes(
     assert main(["meter", "list", "--meter", "fake"]) == 0
     text = capsys.readouterr().out
     assert "a new value every 0.0" in text and "unknown delay" in text
-    assert main(["meter", "list", "--meter", "fake,lag_s=1.5", "--format", "json"]) == 0
+    spec = "fake,lag_s=1.5,averages_s=0.05"
+    assert main(["meter", "list", "--meter", spec, "--format", "json"]) == 0
     (probed,) = json.loads(capsys.readouterr().out)["probed"]
     assert probed["changes_every_s"] == pytest.approx(0.05, rel=0.5)
     (channel,) = probed["channels"]

@@ -12,7 +12,7 @@ from typing import Any, Literal, cast
 
 from eeio.exchange.importing.power_logs.one_meter import check_equal_times
 from eeio.units.quantities import COUNTER_SAMPLE, DURATION, PERIOD, POWER_SAMPLE, TIMESTAMP
-from eeio_power.delay import BMC, NVIDIA, Delay, stated, unknown_up_to
+from eeio_power.delay import BMC, COUNTER, MOST_S, NVIDIA, Delay, stated, unknown_up_to
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel
 from eeio_power.reading import DOMAINS, UNKNOWN, Contents, Domain, Kind
@@ -44,9 +44,6 @@ before, or the energy until then."""
 
 
 ANALYSER = unknown_up_to(1.0, 0.0, "a value each second: up to 1 s late")
-
-
-COUNTER = unknown_up_to(5.0, 0.0, "assumed of a logged counter: up to 5 s late")
 
 
 _SAMPLE_S = 1e-3
@@ -137,6 +134,12 @@ class Series:
         if self.form != "sample":
             return 0.0
         return max(0.0, self.period_s - self._mean_s) / 2
+
+    @property
+    def known_delay(self) -> Delay:
+        """The delay, also of punctual readings: each is the mean of the time since the one
+        before."""
+        return self.delay or Delay(averages_s=min(self.period_s, MOST_S), source="punctual")
 
     @property
     def hold_s(self) -> float | None:
@@ -360,5 +363,5 @@ def described(
         raise PowerError(f"{meter}: one reading is too few")
     known = _of_updates(series) if form == "counter" else DELAYS.get(domain, BMC)
     if lag_s is not None or averages_s is not None:
-        known = stated(known, lag_s, averages_s, series.period_s)
+        known = stated(known, lag_s, averages_s)
     return replace(series, delay=known)
