@@ -152,7 +152,8 @@ def delayed_channels(meter: Meter) -> tuple[Channel, ...]:
                     f"meter '{meter.spec}': {option}={value:g} is more than {delay.MOST_S:g} s"
                 )
         if lag_s is not None or averages_s is not None:
-            known = stated(known or assumed(channel.quantity), lag_s, averages_s)
+            known = known or assumed(channel.quantity, channel.domain)
+            known = stated(known, lag_s, averages_s)
         channels.append(replace(channel, delay=known))
     return tuple(channels)
 

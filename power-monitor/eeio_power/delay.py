@@ -87,7 +87,7 @@ def _with_limit(value_s: float, within_s: float) -> str:
 
 
 def stated(known: Delay, lag_s: float | None, averages_s: float | None) -> Delay:
-    """The delay with what the user states; a figure that is not stated is as uncertain as it was."""
+    """The delay with what the user states; a figure that is not stated remains as uncertain."""
     if lag_s is not None:
         known = replace(known, lag_s=lag_s, lag_within_s=0.0)
     if averages_s is not None:
@@ -117,13 +117,6 @@ def unknown_up_to(lag_s: float, averages_s: float, source: str) -> Delay:
 BMC = unknown_up_to(5.0, 5.0, "assumed of a BMC: up to 5 s late, means of up to 5 s")
 """No standard of BMCs (DCMI, Redfish, PMBus) states a lag or the time that `current` averages."""
 
-COUNTER = unknown_up_to(5.0, 0.0, "assumed of a counter: up to 5 s late")
-
-
-def assumed(quantity: str) -> Delay:
-    """Of readings whose delay nobody knows."""
-    return COUNTER if quantity == "energy_j" else BMC
-
 
 MOST_MEAN_SHARE = 0.5
 """Of a window: a reading that is the mean of a longer time leaves its energy doubtful."""
@@ -132,6 +125,15 @@ NVIDIA = unknown_up_to(0.1, 1.0, "NVML: power.draw is the mean of up to one seco
 PLUG = unknown_up_to(
     2.0, 1.0, "Tasmota, discussion 10391: changes show after up to 2 s; assumed of other plugs"
 )
+
+COUNTER = unknown_up_to(5.0, 0.0, "assumed of a counter: up to 5 s late")
+
+
+def assumed(quantity: str, domain: str) -> Delay:
+    """Of readings whose delay nobody states."""
+    if quantity == "energy_j":
+        return COUNTER
+    return NVIDIA if domain == "accelerator" else BMC
 
 
 LIMIT = q.Quantity("delay", "s", 0, MOST_S)

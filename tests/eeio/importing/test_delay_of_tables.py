@@ -11,7 +11,7 @@ from tests.eeio.importing.test_power_logs import HIGH_W, RUNS, START_S, joules
 from eeio.exchange.importing import power_logs
 from eeio.exchange.importing.power_of_results import Alignment, Window, aligned, energy_of
 from eeio.record.energy_reading import EnergyReading
-from eeio_power.delay import Delay
+from eeio_power.delay import BMC, COUNTER, Delay
 
 PERIOD_S = 1.0
 LAST_S = 420.0
@@ -77,6 +77,43 @@ def test_the_steps_of_load_contain_the_delay_of_the_readings(
     assert alignment.unsure_s >= 0.5
     if stated:
         assert alignment.ahead_s == pytest.approx(3.0, abs=0.6)
+
+
+@pytest.mark.parametrize("real", [Delay(4.0, 3.0), Delay(0.0, 0.5), Delay(5.0, 5.0)])
+@pytest.mark.parametrize("stated", ["", ",averages_s=", ",lag_s="])
+def test_a_table_without_a_stated_delay_is_as_uncertain_as_a_bmc(
+    tmp_path: Path, real: Delay, stated: str
+) -> None:
+    """The offset of its clock is given."""
+    if stated:
+        stated += str(real.averages_s if "averages" in stated else real.lag_s)
+    log = table(tmp_path / "log", real, options=stated)
+    (series,) = power_logs.read(log).series
+    assert series.delay is not None and series.recorded is not None
+    assert series.recorded.info.channels[0].delay == series.delay
+    lag_unknown, mean_unknown = "lag_s" not in stated, "averages_s" not in stated
+    assert series.delay.lag_within_s == lag_unknown * BMC.lag_within_s
+    assert series.delay.averages_within_s == mean_unknown * BMC.averages_within_s
+    _, readings = energies(log, 0.0)
+    check_right(readings, 0.1)
+    assert not any(reading.doubtful for reading in readings)
+
+
+def test_a_table_with_a_stated_delay_has_no_other(tmp_path: Path) -> None:
+    log = table(tmp_path / "log", LATE, options=",lag_s=4,averages_s=1")
+    (series,) = power_logs.read(log).series
+    assert series.delay == Delay(4.0, 1.0, source="stated by the user")
+
+
+def test_a_table_of_a_counter_is_as_late_as_its_updates(tmp_path: Path) -> None:
+    """As of a plug that counts each 30 s, read each second."""
+    rows = ["time,energy"]
+    for k in range(1, int(LAST_S)):
+        rows.append(f"{START_S + k:.3f},{joules(START_S, START_S + k - k % 30):.1f}")
+    (tmp_path / "log").write_text("\n".join(rows) + "\n")
+    spec = f"csv:{tmp_path / 'log'},map=time:time+energy_j:energy,tz=utc,resolution=1"
+    (series,) = power_logs.read(Path(spec)).series
+    assert series.delay is not None and series.delay.longest_s == COUNTER.longest_s + 30.0
 
 
 def test_a_stated_mean_of_a_counter_does_not_move_it(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any, Literal, cast
 
 from eeio.exchange.importing.power_logs.one_meter import check_equal_times
 from eeio.units.quantities import COUNTER_SAMPLE, DURATION, PERIOD, POWER_SAMPLE, TIMESTAMP
-from eeio_power.delay import BMC, COUNTER, MOST_S, NVIDIA, Delay, stated, unknown_up_to
+from eeio_power.delay import COUNTER, MOST_S, Delay, assumed, stated, unknown_up_to
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel
 from eeio_power.reading import DOMAINS, UNKNOWN, Contents, Domain, Kind
@@ -32,10 +32,6 @@ Rows = Iterable[tuple[float, float]]
 
 _ACCURACY = {"dram": 0.2}
 """Share of the value, as for eeio's own meters; 0.05 for all other domains."""
-
-
-DELAYS = {"accelerator": NVIDIA}
-"""Delay of the samples of each domain: that of a BMC for all others, because programs log those."""
 
 
 PUNCTUAL: Delay | None = None
@@ -346,6 +342,13 @@ def _of_updates(series: Series) -> Delay:
     return unknown_up_to(most_lag_s, 0.0, f"{COUNTER.source}; it changes each {update_s:g} s")
 
 
+def of_unknown_program(series: Series) -> Delay:
+    """The delay of a log that only its user knows, and of which nobody states one."""
+    if series.form == "counter":
+        return _of_updates(series)
+    return assumed("power_w", series.domain)
+
+
 def described(
     meter: str,
     domain: str,
@@ -361,7 +364,7 @@ def described(
     series = series_of(meter, domain, kind, form, rows, None, accuracy)
     if len(series.times_s) < 2:
         raise PowerError(f"{meter}: one reading is too few")
-    known = _of_updates(series) if form == "counter" else DELAYS.get(domain, BMC)
+    known = of_unknown_program(series)
     if lag_s is not None or averages_s is not None:
         known = stated(known, lag_s, averages_s)
     return replace(series, delay=known)
