@@ -6,10 +6,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from tests.eeio.importing.test_power_logs import HIGH_W, RUNS, START_S, joules
+from tests.eeio.importing.test_power_logs import HIGH_W, LOW_W, RUNS, START_S, joules
 
 from eeio.exchange.importing import power_logs
-from eeio.exchange.importing.power_of_results import Alignment, Window, aligned, energy_of
+from eeio.exchange.importing.idle_of_logs import idle_readings
+from eeio.exchange.importing.power_of_results import (
+    Alignment,
+    UsedLog,
+    Window,
+    aligned,
+    energy_of,
+)
 from eeio.record.energy_reading import EnergyReading
 from eeio_power.delay import BMC, COUNTER, Delay
 
@@ -130,3 +137,21 @@ def test_a_stated_mean_of_a_counter_does_not_move_it(tmp_path: Path) -> None:
     )
     check_right(readings, 0.01)
     assert max(reading.power_w or 0.0 for reading in readings) == pytest.approx(HIGH_W, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("made", "options"),
+    [(dcmi, ""), (table, ""), (table, ",lag_s=4,averages_s=1"), (dcmi, ",lag_s=4,averages_s=1")],
+)
+@pytest.mark.parametrize("ahead_s", [None, 0.0])
+def test_a_late_log_gives_the_idle_power(
+    tmp_path: Path, made: object, options: str, ahead_s: float | None
+) -> None:
+    """The log has no readings of its last seconds."""
+    assert callable(made)
+    found = power_logs.read(made(tmp_path / "log", LATE, options=options))
+    alignment = aligned(found, WINDOWS, ahead_s)
+    idle = idle_readings([UsedLog(found, alignment)], WINDOWS)
+    assert idle.reason is None
+    (reading,) = idle.readings
+    assert reading.power_w == pytest.approx(LOW_W, rel=0.01)
