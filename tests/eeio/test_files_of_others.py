@@ -736,7 +736,11 @@ def test_root_writes_no_results_into_a_folder_of_another_user(
     monkeypatch.setenv("XDG_DATA_HOME", str(base / "data"))
     arguments = ["bench", "--meter", "none", "--name", "c", "true"]
     assert main(arguments) == 2
-    assert "no results are written there as root" in capsys.readouterr().err
+    text = capsys.readouterr().err
+    assert "no results are written there as root: " in text
+    repair = "Repair: sudo -H eeio ..., or set XDG_DATA_HOME to a folder of root"
+    assert text.endswith(f" is owned by user 71500. {repair}\n")
+    assert "...." not in text
     assert not list((base / "victim").iterdir()) and not (data / "results/c").exists()
 
 
