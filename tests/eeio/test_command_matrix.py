@@ -119,7 +119,7 @@ rm third --yes
 profile install
 completion bash
 profile new mycopy --folder own-profiles --suite try -- cp mix.yaml target/b
-""".strip().splitlines()
+""".strip().splitlines()  # noqa: E501
 
 
 def _all(statuses: set[int]) -> dict[str, set[int]]:
