@@ -32,7 +32,7 @@ from eeio.files.trust import make_folder
 from eeio.record.reasons import CALIBRATED
 from eeio.units import quantities as q
 from eeio_power import delay
-from eeio_power.delay import Delay, stated
+from eeio_power.delay import Delay, assumed, stated
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, Meter, about, number_option, parse_spec
 from eeio_power.reading import DOMAINS, Domain
@@ -152,7 +152,8 @@ def delayed_channels(meter: Meter) -> tuple[Channel, ...]:
                     f"meter '{meter.spec}': {option}={value:g} is more than {delay.MOST_S:g} s"
                 )
         if lag_s is not None or averages_s is not None:
-            known = stated(known, lag_s, averages_s, meter.native_period_s)
+            known = known or assumed(channel.quantity, channel.domain)
+            known = stated(known, lag_s, averages_s)
         channels.append(replace(channel, delay=known))
     return tuple(channels)
 

@@ -73,9 +73,10 @@ class Delay:
             return self.lag_s
         return self.lag_s + max(0.0, self.averages_s - hold_s) / 2.0
 
-    def aligned(self, hold_s: float) -> "Delay":
-        """That of readings whose clock was set by steps of load: their middle is in its place."""
-        lag_s = -max(0.0, self.averages_s - hold_s) / 2.0
+    def aligned(self, hold_s: float | None) -> "Delay":
+        """That of readings whose clock was set by steps of load: their middle is in its place, so
+        that they need no shift."""
+        lag_s = self.lag_s - self.shift_s(hold_s)
         return replace(self, lag_s=lag_s, lag_within_s=0.0, averages_within_s=0.0)
 
 
@@ -85,17 +86,18 @@ def _with_limit(value_s: float, within_s: float) -> str:
     return f"{value_s:g} s"
 
 
-def stated(
-    known: Delay | None, lag_s: float | None, averages_s: float | None, period_s: float
-) -> Delay:
-    """The delay with what the user states of a meter with a value each `period_s`; a figure that is
-    not stated is as known."""
-    known = known or Delay(averages_s=min(period_s, MOST_S))
+def stated(known: Delay, lag_s: float | None, averages_s: float | None) -> Delay:
+    """The delay with what the user states; a figure that is not stated remains as uncertain."""
     if lag_s is not None:
         known = replace(known, lag_s=lag_s, lag_within_s=0.0)
     if averages_s is not None:
         known = replace(known, averages_s=averages_s, averages_within_s=0.0)
-    return replace(known, source="stated by the user")
+    source = "stated by the user"
+    if lag_s is None:
+        source = f"mean stated by the user; lag: {known.source}"
+    if averages_s is None:
+        source = f"lag stated by the user; mean: {known.source}"
+    return replace(known, source=source)
 
 
 def later(delay: Delay, up_to_s: float) -> Delay:
@@ -123,6 +125,15 @@ NVIDIA = unknown_up_to(0.1, 1.0, "NVML: power.draw is the mean of up to one seco
 PLUG = unknown_up_to(
     2.0, 1.0, "Tasmota, discussion 10391: changes show after up to 2 s; assumed of other plugs"
 )
+
+COUNTER = unknown_up_to(5.0, 0.0, "assumed of a counter: up to 5 s late")
+
+
+def assumed(quantity: str, domain: str) -> Delay:
+    """Of readings whose delay nobody states."""
+    if quantity == "energy_j":
+        return COUNTER
+    return NVIDIA if domain == "accelerator" else BMC
 
 
 LIMIT = q.Quantity("delay", "s", 0, MOST_S)

@@ -381,8 +381,8 @@ def _delay_remarks(
         share = f" by {delay_j / abs(energy_j):.0%}"
     return (
         f"{channel.name}: readings are {channel.delay.text}, so the energy of this window of "
-        f"{window_s:.3g} s is uncertain{share}. Measure longer, or "
-        "measure the delay with `eeio meter calibrate`",
+        f"{window_s:.3g} s is uncertain{share}. Measure longer, "
+        "state lag_s= and averages_s=, or measure the delay with `eeio meter calibrate`",
     )
 
 

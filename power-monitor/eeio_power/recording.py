@@ -15,7 +15,7 @@ from eeio_power.errors import PowerError
 from eeio_power.meters import Meter
 from eeio_power.reading import EnergyReading
 from eeio_power.sampler import MeterRates, Sampler
-from eeio_power.samples import MeterInfo
+from eeio_power.samples import MeterInfo, of_unknown_delay
 from eeio_power.suspension import STOPPED, Stops, invalid
 
 SCHEMA_VERSION = 1
@@ -108,6 +108,7 @@ def to_json(recording: Recording) -> dict[str, Any]:
         "duration_s": recording.duration_s,
         "exit_code": recording.exit_code,
         "readings": list(map(reading_json, recording.readings)),
+        "unknown_delays": list(of_unknown_delay(recording.infos)),
     }
 
 

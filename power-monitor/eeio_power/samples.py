@@ -86,6 +86,11 @@ class MeterInfo:
         )
 
     @property
+    def has_unknown_delay(self) -> bool:
+        """Whether nobody states how late its readings are. They are taken for punctual then."""
+        return self.kind not in MARKS and any(c.delay is None for c in self.channels)
+
+    @property
     def as_read(self) -> "MeterInfo":
         """Without its delay: for values that are shown as they come."""
         return replace(self, channels=tuple(replace(c, delay=None) for c in self.channels))
@@ -276,6 +281,23 @@ def begun(path: Path) -> tuple[float, str] | None:
         return float(body["monotonic_s"]), str(body["utc"])
     except (OSError, LimitError, ValueError, KeyError, TypeError):
         return None
+
+
+def described(path: Path) -> list[MeterInfo]:
+    """The meters of a samples file, from its header. Raises PowerError."""
+    try:
+        with inputs.open_file(path) as file:
+            header = next(_Unpacked(file).blocks(), b"")
+        return list(_parse_header(path, header.decode("utf-8", errors="replace")))
+    except OSError as error:
+        raise PowerError(f"{path}: cannot read the samples: {error.strerror}") from error
+    except LimitError as error:
+        raise PowerError(f"{path}: {error}") from error
+
+
+def of_unknown_delay(infos: Iterable[MeterInfo]) -> tuple[str, ...]:
+    """The names of the meters whose delay is unknown."""
+    return tuple(dict.fromkeys(info.name for info in infos if info.has_unknown_delay))
 
 
 def load(path: Path) -> Samples:

@@ -24,11 +24,11 @@ def new_campaign_folder(name: str) -> Path:
     if os.geteuid() == 0 and not root.exists():
         # In a sticky folder such as /tmp root may make a new one.
         risk = risk_of_folder(next(folder for folder in root.parents if folder.exists()))
-        reason = None if risk is None else risk.text
+        reason = None if risk is None else risk.reason
     if reason is not None:
         raise RejectedError(
-            f"{root}: no results are written there as root: {reason}. Use `sudo -H`, or name "
-            "another folder (XDG_DATA_HOME)"
+            f"{root}: no results are written there as root: {reason}. Repair: sudo -H eeio ..., "
+            "or set XDG_DATA_HOME to a folder of root"
         )
     return root / name
 

@@ -106,9 +106,9 @@ study replicate
 import old-results --dry-run
 import old-results --dry-run --format json
 import old-results --power watts.log --power-offset 0
-import power third 'csv:w.csv,map=time:time+power_w:watts' --power-offset 0 --dry-run --format json
-import power third 'csv:w.csv,map=time:time+power_w:watts' --power-offset 0
-import power third 'csv:w.csv,map=time:time+power_w:watts' --power-offset 0 --replace
+import power third 'csv:w.csv,map=time:time+power_w:watts,lag_s=0,averages_s=0.1' --power-offset 0 --dry-run --format json
+import power third 'csv:w.csv,map=time:time+power_w:watts,lag_s=0,averages_s=0.1' --power-offset 0
+import power third 'csv:w.csv,map=time:time+power_w:watts,lag_s=0,averages_s=0.1' --power-offset 0 --replace
 import old-results
 fleet collect data/eeio/results/before
 fleet submit --show-template
@@ -119,7 +119,7 @@ rm third --yes
 profile install
 completion bash
 profile new mycopy --folder own-profiles --suite try -- cp mix.yaml target/b
-""".strip().splitlines()
+""".strip().splitlines()  # noqa: E501
 
 
 def _all(statuses: set[int]) -> dict[str, set[int]]:

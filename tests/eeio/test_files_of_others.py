@@ -24,7 +24,7 @@ from tests.profiles.harness import copy_of
 
 from eeio import paths
 from eeio.cli import main
-from eeio.errors import RejectedError
+from eeio.errors import EeioError, RejectedError
 from eeio.files import trust
 from eeio.files.trust import (
     make_folder,
@@ -33,7 +33,8 @@ from eeio.files.trust import (
     trusted_search_path,
     why_untrusted,
 )
-from eeio.machine import caches
+from eeio.machine import caches, undo
+from eeio.machine.undo import UndoEntry
 from eeio.measure import doctor as examination
 from eeio.measure.campaign.safety import SCRATCH, checked_folder, with_nodes
 from eeio.measure.profiles import complete
@@ -736,8 +737,44 @@ def test_root_writes_no_results_into_a_folder_of_another_user(
     monkeypatch.setenv("XDG_DATA_HOME", str(base / "data"))
     arguments = ["bench", "--meter", "none", "--name", "c", "true"]
     assert main(arguments) == 2
-    assert "no results are written there as root" in capsys.readouterr().err
+    text = capsys.readouterr().err
+    assert "no results are written there as root: " in text
+    repair = "Repair: sudo -H eeio ..., or set XDG_DATA_HOME to a folder of root"
+    assert text.endswith(f" is owned by user 71500. {repair}\n")
+    assert "...." not in text
     assert not list((base / "victim").iterdir()) and not (data / "results/c").exists()
+
+
+@pytest.mark.parametrize("linked", ["scaling_max_freq", "scaling_governor"])
+def test_root_sets_no_frequency_through_a_link_of_another_user(
+    base: Path, capsys: pytest.CaptureFixture[str], linked: str
+) -> None:
+    """`--sysfs-root` with the tree of another user."""
+    policy = base / "fs/sys/devices/system/cpu/cpufreq/policy0"
+    policy.mkdir(parents=True)
+    for name, text in {
+        "scaling_driver": "acpi-cpufreq", "scaling_available_governors": "userspace",
+        "scaling_governor": "userspace", "scaling_setspeed": "2000000", "affected_cpus": "0",
+        "scaling_min_freq": "800000", "scaling_max_freq": "2000000",
+        "cpuinfo_min_freq": "800000", "cpuinfo_max_freq": "2000000",
+    }.items():  # fmt: skip
+        (policy / name).write_text(f"{text}\n")
+    victim = base / "victim"
+    victim.write_text((policy / linked).read_text())
+    before = victim.stat().st_mtime_ns
+    (policy / linked).unlink()
+    (policy / linked).symlink_to(victim)
+    os.chown(policy / linked, 71500, 71500, follow_symlinks=False)
+    arguments = ["record", "frequency", "--sysfs-root", str(base / "fs"), "--set", "lowest"]
+    assert main([*arguments, "--", "true"]) != 0
+    text = capsys.readouterr().err
+    assert f"not written as root: {policy / linked} is a link of user 71500. Repair: `mkdir" in text
+    assert victim.stat().st_mtime_ns == before
+    with pytest.raises(EeioError, match="not written as root"):
+        undo._restore_setting(UndoEntry("setting", str(policy / linked), "1"))
+    assert victim.stat().st_mtime_ns == before
+    os.chown(policy / linked, 0, 0, follow_symlinks=False)
+    assert main([*arguments, "--", "true"]) == 0
 
 
 def test_root_writes_no_results_into_a_folder_that_another_user_makes_after_the_check(

@@ -11,9 +11,14 @@ import pytest
 from tests.simulators.scripted import ScriptedMeter
 
 from eeio.cli import main
+from eeio.commands.report import complete_report
 from eeio.errors import EeioError
+from eeio.measure.block_energy import energy as energy_of_block
 from eeio.measure.calibration import delay
 from eeio.measure.calibration.delay import Readings, fitted, poll
+from eeio.record.results_folder import results_root
+from eeio.record.store import load
+from eeio.report.campaign.methods import paragraphs
 from eeio_power import alignment, calibration
 from eeio_power.alignment import Pulse, pulse_lengths_s
 from eeio_power.meters import Channel
@@ -220,7 +225,8 @@ def test_list_shows_the_delay_and_how_often_the_value_changes(
     assert main(["meter", "list", "--meter", "fake"]) == 0
     text = capsys.readouterr().out
     assert "a new value every 0.0" in text and "unknown delay" in text
-    assert main(["meter", "list", "--meter", "fake,lag_s=1.5", "--format", "json"]) == 0
+    spec = "fake,lag_s=1.5,averages_s=0.05"
+    assert main(["meter", "list", "--meter", spec, "--format", "json"]) == 0
     (probed,) = json.loads(capsys.readouterr().out)["probed"]
     assert probed["changes_every_s"] == pytest.approx(0.05, rel=0.5)
     (channel,) = probed["channels"]
@@ -242,3 +248,52 @@ def test_a_value_that_never_changes_has_no_rate() -> None:
         [Channel("c", "system", "power_w")], lambda: [float(int(now_s[0]))], native_period_s=1.0
     )
     assert changes_every_s(meter, lambda: now_s[0], sleep) == pytest.approx(1.0, abs=0.05)
+
+
+STATED = "fake,lag_s=0,averages_s=0.05"
+
+
+@pytest.mark.usefixtures("fake")
+@pytest.mark.parametrize(("spec", "count"), [("fake", 1), (STATED, 0)])
+def test_a_recording_says_once_that_the_delay_is_unknown(
+    capfd: pytest.CaptureFixture[str], spec: str, count: int
+) -> None:
+    command = ["record", "power", "--meter", spec]
+    assert main([*command, "--", "sleep", "0.5"]) == 0
+    captured = capfd.readouterr()
+    assert (captured.out + captured.err).count("fake: delay unknown, so energies may be") == count
+    assert main([*command, "--format", "json", "--", "sleep", "0.5"]) == 0
+    assert json.loads(capfd.readouterr().out)["unknown_delays"] == ["fake"] * count
+
+
+@pytest.mark.usefixtures("fake")
+@pytest.mark.parametrize(("spec", "count"), [("fake", 1), (STATED, 0)])
+def test_a_block_says_that_the_delay_is_unknown(spec: str, count: int) -> None:
+    with energy_of_block(spec) as reading:
+        time.sleep(0.5)
+    assert sum("delay unknown" in reason for reason in reading.reasons) == count
+
+
+@pytest.mark.usefixtures("fake")
+@pytest.mark.parametrize(("spec", "count"), [("fake", 1), (STATED, 0)])
+def test_a_report_says_that_the_delay_is_unknown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    spec: str, count: int,
+) -> None:  # fmt: skip
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    work = tmp_path / "work"
+    work.mkdir()
+    arguments = ["--settle", "0", "--directory", str(work), "-r", "2", "sleep 0.6"]
+    assert main(["bench", "--name", "c", "--meter", spec, *arguments]) in (0, 3)
+    capsys.readouterr()
+    remark = "fake: delay unknown, so energies may be wrong by more than their uncertainty"
+    assert main(["report", "c"]) in (0, 3)
+    text = " ".join(capsys.readouterr().out.split())
+    assert (remark in text) == bool(count)
+    assert main(["report", "c", "--format", "json"]) in (0, 3)
+    (campaign,) = json.loads(capsys.readouterr().out)["campaigns"]
+    assert campaign["power"]["unknown_delays"] == ["fake"] * count
+    assert main(["report", "c", "--format", "html"]) in (0, 3)
+    assert (remark in capsys.readouterr().out) == bool(count)
+    report = complete_report([load(results_root() / "c")])
+    assert sum(remark in sentence for sentence in paragraphs(report)) == count

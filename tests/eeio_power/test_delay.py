@@ -178,11 +178,40 @@ def test_the_user_comes_before_a_calibration_the_channel_and_the_kind(machine: P
     assert delay_of("ipmi", Delay(0.5)) == measured
     assert delay_of("ipmi,host=other") == BMC
     stated = delay_of("ipmi,lag_s=3")
-    assert stated == Delay(3.0, BMC.averages_s, 0.0, BMC.averages_within_s, "stated by the user")
-    assert delay_of("iio,lag_s=3") == Delay(3.0, 1.0, source="stated by the user")
+    source = f"lag stated by the user; mean: {BMC.source}"
+    assert stated == Delay(3.0, BMC.averages_s, 0.0, BMC.averages_within_s, source)
     assert delay_of("iio,lag_s=0,averages_s=2") == Delay(0.0, 2.0, source="stated by the user")
     assert calibration.forget("ipmi") == 1
     assert delay_of("ipmi") == BMC
+
+
+@pytest.mark.parametrize("spec", ["iio", "csv:log", "prometheus:host", "modbus:host", "ipmi"])
+def test_what_is_not_stated_of_an_unknown_delay_stays_unknown(machine: Path, spec: str) -> None:
+    lag = delay_of(f"{spec},lag_s=3")
+    assert lag is not None and (lag.lag_s, lag.lag_within_s) == (3.0, 0.0)
+    assert (lag.averages_s, lag.averages_within_s) == (BMC.averages_s, BMC.averages_within_s)
+    mean = delay_of(f"{spec},averages_s=1")
+    assert mean is not None and (mean.averages_s, mean.averages_within_s) == (1.0, 0.0)
+    assert (mean.lag_s, mean.lag_within_s) == (BMC.lag_s, BMC.lag_within_s)
+    assert mean.source == f"mean stated by the user; lag: {BMC.source}"
+    both = delay_of(f"{spec},lag_s=3,averages_s=1")
+    assert both == Delay(3.0, 1.0, source="stated by the user")
+
+
+def test_a_counter_whose_mean_is_not_stated_has_none(machine: Path) -> None:
+    channel = Channel("c", "system", "energy_j")
+    meter = ScriptedMeter([channel], lambda: [1.0], spec="csv:log,lag_s=3", native_period_s=1.0)
+    (found,) = meter_info(meter, 10.0).channels
+    assert found.delay is not None
+    assert (found.delay.lag_s, found.delay.lag_within_s, found.delay.averages_s) == (3.0, 0.0, 0.0)
+
+
+def test_a_stated_mean_does_not_make_the_lag_certain(machine: Path) -> None:
+    """Of a meter that is 4 s late."""
+    half = delay_of("csv:log,averages_s=1")
+    reading = energy(half, Delay(4.0, 1.0), until_s=END_S + 10.0)
+    assert reading.energy_j is not None and reading.uncertainty_j is not None
+    assert abs(reading.energy_j - TRUE_J) <= reading.uncertainty_j
 
 
 def test_calibrations_of_the_delay_and_of_the_gain_share_a_file(machine: Path) -> None:

@@ -22,7 +22,7 @@ from eeio.comparison.drift import compared_cells
 from eeio.comparison.layers import matches, on_one_drive
 from eeio.comparison.pareto import choices
 from eeio.errors import EXIT_DONE, EeioError, LimitError, RejectedError
-from eeio.measure.power_series import power_series
+from eeio.measure.power_series import power_series, unknown_delays
 from eeio.options import Command, argument, option
 from eeio.record import store
 from eeio.record.run import LEVELS
@@ -206,8 +206,10 @@ def complete_report(campaigns: Sequence[Campaign]) -> Report:
 
 def with_tests(built: Report, most_uncertain: float = MOST_UNCERTAIN) -> Report:
     """With what tests tell: what layers cost, where experiments are one layer apart, and what
-    adaptive campaigns decided; and with what the kinds of meters were verified on."""
-    built = replace(built, verification=verifications())
+    adaptive campaigns decided; and with what the kinds of meters were verified on, and
+    which meters are of unknown delay."""
+    late = {one.name: unknown_delays(one) for one in built.campaigns}
+    built = replace(built, verification=verifications(), unknown_delays=late)
     cells = [(one, compared_cells(one, one.name)) for one in built.campaigns]
     built = replace(built, pareto=choices((cell for _, of in cells for cell in of), most_uncertain))
     changes = [

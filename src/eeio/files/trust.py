@@ -59,9 +59,17 @@ class Risk:
 
     @property
     def text(self) -> str:
-        # A line break in a name would begin a line of its own, with another repair.
-        line = f"{self.path} {self.problem}. Repair: {self.repair}"
-        return re.sub(r"[\x00-\x1f\x7f]", "?", line)
+        return f"{self.reason}. Repair: {_on_one_line(self.repair)}"
+
+    @property
+    def reason(self) -> str:
+        """Without the repair, for a caller who knows a better one."""
+        return _on_one_line(f"{self.path} {self.problem}")
+
+
+def _on_one_line(text: str) -> str:
+    """A line break in a name would begin a line of its own, with another repair."""
+    return re.sub(r"[\x00-\x1f\x7f]", "?", text)
 
 
 @dataclass(frozen=True)

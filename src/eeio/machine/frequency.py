@@ -25,6 +25,7 @@ import errno
 import os
 import platform
 import re
+import shlex
 import struct
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -36,6 +37,7 @@ from typing import Literal
 
 from eeio.errors import EeioError, RejectedError
 from eeio.files.inputs import CPUS
+from eeio.files.trust import why_untrusted
 from eeio.machine.undo import UndoEntry, UndoJournal
 
 TOLERANCE = 0.02
@@ -161,8 +163,9 @@ def prepare(journal: UndoJournal, root: Path = Path("/")) -> None:
     control = smt_control(root)
     smt_on = smt_state(root) == "on"
     switches = turbo_switches(root)
-    _policies(root)  # without cpufreq no file is changed
-    check_writable([*([control] if smt_on else []), *(path for path, _ in switches)])
+    of_policies = _settings(root)  # without cpufreq no file is changed
+    controls = [control] if smt_on else []
+    check_writable([*controls, *(path for path, _ in switches), *of_policies], root)
     if smt_on:
         note([control], journal)
         write(control, "off")
@@ -202,7 +205,7 @@ def set_frequency(hz: int, journal: UndoJournal, root: Path = Path("/")) -> None
     """
     check_reachable(hz, root)
     policies = _policies(root)
-    check_writable([policy / name for policy in policies for name in (_MIN, _MAX)])
+    check_writable(_settings(root), root)
     note_policies(root, journal)
     for policy in policies:
         khz, low, high = hz // 1000, _khz(policy / _MIN), _khz(policy / _MAX)
@@ -315,6 +318,15 @@ def _has_userspace(policy: Path) -> bool:
     return offered.exists() and "userspace" in _text(offered).split()
 
 
+def _settings(root: Path) -> list[Path]:
+    """The files of the policies that are set, or restored."""
+    files: list[Path] = []
+    for policy in _policies(root):
+        names = (_MIN, _MAX, _GOVERNOR, _SETSPEED) if _has_userspace(policy) else (_MIN, _MAX)
+        files += [policy / name for name in names]
+    return files
+
+
 def _first_cpu(policy: Path) -> int:
     cpus = policy / "affected_cpus"
     if cpus.exists():
@@ -366,9 +378,15 @@ def turbo_state(root: Path) -> Literal["on", "off"] | None:
 # ---- writing ----
 
 
-def check_writable(paths: Iterable[Path]) -> None:
-    """EeioError for the first that is not."""
+def check_writable(paths: Iterable[Path], root: Path) -> None:
+    """EeioError for the first that is not, or that another user could lead to another file."""
     for path in paths:
+        if (reason := why_untrusted(path)) is not None:
+            tree = shlex.quote(str(root))
+            raise EeioError(
+                f"{path}: not written as root: {reason}. Repair: `mkdir -m 700 ~/eeio-sysfs && "
+                f"cp -rL {tree}/. ~/eeio-sysfs`, and give that as --sysfs-root"
+            )
         if not os.access(path, os.W_OK):
             raise EeioError(
                 f"{path}: cannot be written; run as root, and not in a container with a "
@@ -593,12 +611,13 @@ def switch_smt_and_turbo(
     changes_smt = smt is not None and smt != smt_state(root)
     if turbo is not None:
         switches = [path for path, _ in turbo_switches(root)]
-        check_writable([*([control] if changes_smt else []), *switches])
+        controls = [control] if changes_smt else []
+        check_writable([*controls, *switches, *_settings(root)], root)
         note_policies(root, journal)
         note([path for path in switches if str(path) not in noted], journal)
     if changes_smt:
         assert smt is not None
-        check_writable([control])
+        check_writable([control], root)
         if str(control) not in noted:
             note([control], journal)
         write(control, smt)

@@ -573,7 +573,10 @@ def denied_to_root(message: str, root: Path = HERE) -> str:
 
 
 def _restore_setting(entry: UndoEntry) -> None:
-    Path(entry.subject).write_text(entry.value, encoding="ascii")
+    file = Path(entry.subject)
+    if (reason := why_untrusted(file)) is not None:
+        raise EeioError(f"{file}: not written as root: {reason}")
+    file.write_text(entry.value, encoding="ascii")
 
 
 def _restore_command(entry: UndoEntry) -> None:

@@ -22,11 +22,13 @@ from typing import Self
 from eeio.analysis.selection import is_powered, main_source, repetitions_by_source
 from eeio.errors import RejectedError
 from eeio.record.energy_reading import DOMAINS, EnergyReading
+from eeio.record.reasons import unknown_delays
 from eeio.record.windows import known
 from eeio_power.errors import PowerError
 from eeio_power.meters import Meter, close_meters
 from eeio_power.monitor import COUNTER_RATE_HZ, SAMPLE_RATE_HZ, open_source
 from eeio_power.sampler import NOWHERE, Sampler
+from eeio_power.samples import of_unknown_delay
 
 KEPT_S = 86_400.0
 """Samples stay in memory so long. A block that lasts longer has a gap at its start."""
@@ -123,7 +125,8 @@ class BlockEnergy:
     def reasons(self) -> tuple[str, ...]:
         """Remarks on the energy, or why it is missing."""
         if self.main is not None:
-            return self.main.reasons
+            assert self._shared is not None
+            return (*self.main.reasons, *self._shared.remarks(self.main.meter))
         if self.start_s is None:
             return ("the block has not begun",)
         if self.end_s is None:
@@ -174,6 +177,11 @@ class _SharedSampler:
             return ()
         readings = self.sampler.energy(start_s, end_s)
         return tuple(map(known, readings))
+
+    def remarks(self, meter: str) -> list[str]:
+        """What is unknown of a meter."""
+        infos = () if self.sampler is None else self.sampler.infos
+        return unknown_delays([name for name in of_unknown_delay(infos) if name == meter])
 
     def close(self) -> None:
         if self.sampler is not None:

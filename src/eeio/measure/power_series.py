@@ -1,12 +1,23 @@
 """Power over time of a campaign, from its stored samples, for the report's page."""
 
+from contextlib import suppress
+
 from eeio.analysis.over_time import PowerSeries
 from eeio.record.store import Campaign
 from eeio_power import samples
 from eeio_power.errors import PowerError
-from eeio_power.samples import power_over_time
+from eeio_power.samples import MeterInfo, power_over_time
 
 _FILES = "power-*.csv.gz"
+
+
+def unknown_delays(campaign: Campaign) -> tuple[str, ...]:
+    """The meters whose delay was unknown when the campaign was measured."""
+    infos: list[MeterInfo] = []
+    for path in sorted((campaign.folder / "samples").glob(_FILES)):
+        with suppress(PowerError):
+            infos += samples.described(path)
+    return samples.of_unknown_delay(infos)
 
 
 def power_series(campaign: Campaign) -> list[PowerSeries]:

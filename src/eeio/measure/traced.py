@@ -18,7 +18,7 @@ from eeio.traces.account import Writeback
 from eeio.traces.events import Event, Unobserved, find_phases
 from eeio_power.monitor import PowerMonitor, open_source
 from eeio_power.samples import load as load_samples
-from eeio_power.samples import power_over_time
+from eeio_power.samples import of_unknown_delay, power_over_time
 
 
 def of_stored(paths: Sequence[Path], names: Sequence[str], gap_s: float) -> Traced:
@@ -88,6 +88,7 @@ def of_program(
         tracers.OVERHEAD[tracer],
         _of_files(unobserved, names),
         rows,
+        of_unknown_delay(power.infos),
     )
     return traced, samples if source.meters else None
 

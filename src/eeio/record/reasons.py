@@ -3,6 +3,8 @@
 Each problem has one sentence here, so that tables, JSON, CSV, the page and PTS show the same text.
 """
 
+from collections.abc import Sequence
+
 from eeio.units.quantities import LEAST_COVERAGE, percent
 
 FLUSH_UNKNOWN = "flush: unknown: the record does not show whether its bytes were on the device"
@@ -33,6 +35,16 @@ def no_positive_power(power_w: float) -> str:
 def imprecise_energy(share: float) -> str:
     """The uncertainty is `share` of the energy, which is too much for a comparison."""
     return f"the energy is known only to ±{percent(share)} %"
+
+
+def unknown_delays(meters: Sequence[str]) -> list[str]:
+    """The remark on meters whose delay nobody states; none without such a meter."""
+    if not meters:
+        return []
+    return [
+        f"{', '.join(meters)}: delay unknown, so energies may be wrong by more than their "
+        "uncertainty: state lag_s= and averages_s=, or measure them with `eeio meter calibrate`"
+    ]
 
 
 def unknown_energy(share: float) -> str:

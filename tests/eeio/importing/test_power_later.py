@@ -24,7 +24,7 @@ from eeio.record.store import load
 
 IDLE_W, BUSY_W = 60.0, 100.0
 Windows = Sequence[tuple[float, float]]
-MAP = "map=time:time+power_w:watts,accuracy=0.01,resolution=0.1"
+MAP = "map=time:time+power_w:watts,accuracy=0.01,resolution=0.1,lag_s=0,averages_s=0.1"
 
 
 @pytest.fixture

@@ -21,6 +21,7 @@ from eeio.errors import (
 from eeio.measure.signals import signals_raise
 from eeio.options import Command, argument, option
 from eeio.paths import check_output_folder, temporary_folder
+from eeio.record.reasons import unknown_delays
 from eeio_power.errors import PowerError
 from eeio_power.profile_rules import (
     PROFILES,
@@ -32,6 +33,7 @@ from eeio_power.profile_rules import (
     grade,
 )
 from eeio_power.recording import Recording, record, to_json
+from eeio_power.samples import of_unknown_delay
 
 _RECORD_EXITS = """\
 exit codes: 0 command succeeded; 1 command failed (the output contains its code)
@@ -141,6 +143,8 @@ def _print_recording(recording: Recording, grades: Sequence[Grade]) -> None:
     for rate in recording.rates:
         if rate.failed_reads:
             print(f"{rate.meter}: {rate.failed_reads} failed reads, the last: {rate.last_error}")
+    for remark in unknown_delays(of_unknown_delay(recording.infos)):
+        print(remark)
     if recording.write_error:
         print(recording.write_error)
     for each in grades:

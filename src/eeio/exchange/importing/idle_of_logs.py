@@ -12,7 +12,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from eeio.exchange.importing.power_logs import Series
-from eeio.exchange.importing.power_of_results import Alignment, UsedLog, Window, energy_of
+from eeio.exchange.importing.power_of_results import (
+    Alignment,
+    UsedLog,
+    Window,
+    aligned_samples,
+    energy_of,
+)
 from eeio.record.run import EnergyReading
 from eeio.record.store import Campaign
 
@@ -112,10 +118,13 @@ def _of_series(series: Series, used: UsedLog, windows: Sequence[Window]) -> Ener
 def _stretches(
     series: Series, alignment: Alignment, windows: Sequence[Window]
 ) -> Iterator[tuple[float, float]]:
-    """Of the results' clock, s."""
-    ahead_s = alignment.of(series).ahead_s
+    """Of the results' clock, s. The log does not show the power right before its end, as its
+    readings are late."""
+    offset = alignment.of(series)
+    late_s = aligned_samples(series, alignment).info.late_s
     edges = [(window.start_s - APART_S, window.end_s + APART_S) for window in windows]
-    begin_s, end_s = series.times_s[0] - ahead_s, series.times_s[-1] - ahead_s
+    begin_s = series.times_s[0] - offset.ahead_s + offset.unsure_s
+    end_s = series.times_s[-1] - offset.ahead_s - offset.unsure_s - late_s
     busy = sorted([(-math.inf, begin_s), *edges, (end_s, math.inf)])
     until_s = -math.inf
     for (_, before_s), (after_s, _) in itertools.pairwise(busy):

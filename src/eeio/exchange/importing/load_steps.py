@@ -457,7 +457,7 @@ def _late_s(series: Series) -> float:
     """How much later than the power the readings are, by the delay of the meter."""
     if series.delay is None:
         return 0.0
-    return series.delay.shift_s(None if series.form == "counter" else series.period_s)
+    return series.delay.shift_s(series.hold_s)
 
 
 def _late_within_s(series: Series) -> float:

@@ -429,7 +429,7 @@ def energy_of(
                 used.append((series, alignment))
     meters: list[MeterSamples] = []
     for series, alignment in used:
-        samples = _aligned_samples(series, alignment)
+        samples = aligned_samples(series, alignment)
         # Domains of one recorded meter are read together.
         if samples not in meters:
             meters.append(samples)
@@ -484,7 +484,8 @@ def _common_s(series: Series, window: Window, alignment: Alignment) -> float:
     return end_s - max(series.times_s[0], window.start_s + ahead_s)
 
 
-def _aligned_samples(series: Series, alignment: Alignment) -> MeterSamples:
+def aligned_samples(series: Series, alignment: Alignment) -> MeterSamples:
+    """The readings by the clock of the results."""
     offset = alignment.of(series)
     return series.samples(offset.ahead_s, by_load=offset.by_load)
 
@@ -502,7 +503,7 @@ def _unsure(
         )
         return _without_energy(reading, reason)
     if reading.energy_j is not None and unsure_s > 0:
-        meter = _aligned_samples(series, alignment)
+        meter = aligned_samples(series, alignment)
         changes_j = []
         count = min(_MOST_SHIFTS, max(_LEAST_SHIFTS, math.ceil(unsure_s / series.period_s)))
         for number in filter(None, range(-count, count + 1)):

@@ -12,6 +12,7 @@ from eeio.analysis.ranking import RULES, Rules
 from eeio.analysis.rows import Row
 from eeio.errors import EeioError
 from eeio.record.publication import warnings_of
+from eeio.record.reasons import unknown_delays
 from eeio.record.run import LEVELS, SCHEMA_VERSION
 from eeio.record.store import Campaign
 from eeio.report.campaign.rounds import times
@@ -52,12 +53,19 @@ class Report:
     verification: Mapping[str, str] = field(default_factory=dict)
     """Kind of meter -> what it was verified on (`eeio_power.meters.About.verified`)."""
 
+    unknown_delays: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Campaign -> its meters of unknown delay (`eeio_power.samples.of_unknown_delay`)."""
+
     def verified(self, meters: Iterable[str]) -> list[str]:
         """What these meters were verified on, by their names in readings."""
         specs: list[str] = []
         for c in self.campaigns:
             specs.extend(c.design.options.meters)
         return verification_notes(meters, specs, self.verification)
+
+    def remarks_on_delays(self, campaign: Campaign) -> list[str]:
+        """The remark on the meters of a campaign whose delay is unknown; none without such."""
+        return unknown_delays(self.unknown_delays.get(campaign.name, ()))
 
     @property
     def warnings(self) -> list[str]:
@@ -66,6 +74,7 @@ class Report:
         for campaign in self.campaigns:
             messages = (*warnings_of(campaign), *campaign.shortcomings)
             messages += tuple(idle_above_busy(campaign, self.rows))
+            messages += tuple(self.remarks_on_delays(campaign))
             for message in messages:
                 warnings.append(f"{campaign.name}: {message}")
         return warnings
@@ -161,6 +170,8 @@ class PowerBody(TypedDict):
     means: Sequence[MeanPowerBody]
     contradictions: Sequence[str]
     """Means that contradict each other: their readings are doubtful."""
+    unknown_delays: Sequence[str]
+    """Meters of unknown delay: energies may be wrong by more than their uncertainty."""
 
 
 class CampaignBody(TypedDict):
@@ -197,7 +208,10 @@ def to_json(report: Report) -> dict[str, Any]:
                     ],
                     "reason": campaign.idle_reason,
                 },
-                "power": _power(agreement(campaign)),
+                "power": {
+                    **_power(agreement(campaign)),
+                    "unknown_delays": list(report.unknown_delays.get(campaign.name, ())),
+                },
             }
             for campaign in report.campaigns
         ],

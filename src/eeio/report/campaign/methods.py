@@ -233,7 +233,12 @@ def _power(report: Report, campaign: Campaign) -> list[str]:
     notes = verification_notes(
         (key[0] for key in readings), campaign.design.options.meters, report.verification
     )
-    return [*sentences, *(f"Meters {note}." for note in notes), *_idle(campaign)]
+    return [
+        *sentences,
+        *(f"Meters {note}." for note in notes),
+        *(f"{note}." for note in report.remarks_on_delays(campaign)),
+        *_idle(campaign),
+    ]
 
 
 def _idle(campaign: Campaign) -> list[str]:

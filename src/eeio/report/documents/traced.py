@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any
 
+from eeio.record.reasons import unknown_delays
 from eeio.record.run import EnergyReading, mark
 from eeio.report.document import Document
 from eeio.report.table_and_plot import Table
@@ -51,6 +52,8 @@ class Traced:
     """I/O with bytes that the trace does not show."""
     rows: Sequence[Row] = ()
     """The phases, the rest and the total, which add up (`traces.account`)."""
+    unknown_delays: Sequence[str] = ()
+    """Meters of unknown delay."""
 
 
 def to_json(traced: Traced) -> dict[str, Any]:
@@ -61,6 +64,7 @@ def to_json(traced: Traced) -> dict[str, Any]:
         "exit_code": traced.exit_code,
         "events": len(transfers(traced.events)),
         "power_reason": traced.reason,
+        "unknown_delays": list(traced.unknown_delays),
         "not_observed": [each._asdict() for each in traced.unobserved],
         "phases": [
             {
@@ -124,6 +128,7 @@ def table(traced: Traced) -> Table | tuple[str, ...]:
     begin_s = min(row.start_s for row in traced.rows if row.start_s is not None)
     rows = [_cells(traced, row, begin_s) for row in traced.rows]
     notes = not_observed + ([f"power: {traced.reason}"] if traced.reason else [])
+    notes += unknown_delays(traced.unknown_delays)
     for why in _left_out(traced):
         notes.append(f"power of {why}")
     for row in traced.rows:

@@ -63,6 +63,8 @@ def marks(page: Page) -> list[Mark]:
     for campaign in page.report.campaigns:
         for shortcoming in campaign.shortcomings:
             made.append(Mark("incomplete", "INCOMPLETE:", f"{campaign.name}: {shortcoming}"))
+        for remark in page.report.remarks_on_delays(campaign):
+            made.append(Mark("incomplete", "DELAY:", f"{campaign.name}: {remark}"))
     return made
 
 

@@ -1,12 +1,14 @@
 """A table of power with its map: the spec of a live meter, `csv:FILE,map=time:NAME+power_w:NAME`.
 
-It is read by the meter `csv` (docs/reference/meters.md), with all of its options.
+It is read by the meter `csv` (docs/reference/meters.md), with all of its options. Without a stated
+or calibrated delay it is taken to be as late as a BMC, as every log of an unknown program.
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 from eeio.exchange.importing.power_logs.one_meter import check_one_meter
-from eeio.exchange.importing.power_logs.series import ReadLog, Series
+from eeio.exchange.importing.power_logs.series import ReadLog, Series, of_unknown_program
 from eeio_power.errors import PowerError
 from eeio_power.meters import open_meters, parse_spec
 from eeio_power.meters.csv import CsvMeter
@@ -42,7 +44,8 @@ def read_table(spec: str) -> ReadLog:
         values=values,
         accuracy=channel.accuracy_relative,
         contents=channel.contents,
-        delay=channel.delay,
-        recorded=MeterSamples(info, times_s, (values,)),
     )
-    return ReadLog(series=[series], same_machine=False)
+    delay = channel.delay or of_unknown_program(series)
+    info = replace(info, channels=(replace(channel, delay=delay),))
+    recorded = MeterSamples(info, times_s, (values,))
+    return ReadLog([replace(series, delay=delay, recorded=recorded)], same_machine=False)

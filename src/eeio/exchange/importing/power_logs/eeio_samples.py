@@ -6,7 +6,7 @@ from pathlib import Path
 from eeio.exchange.importing.power_logs.series import ReadLog, series_of
 from eeio.exchange.importing.power_logs.times import time_of
 from eeio_power import samples as samples_file
-from eeio_power.delay import BMC
+from eeio_power.delay import assumed
 from eeio_power.errors import PowerError
 from eeio_power.meters import about, parse_spec
 from eeio_power.samples import MeterSamples, power_over_time
@@ -34,7 +34,9 @@ def read_samples(path: Path) -> ReadLog:
 def _in_unix_time(meter: MeterSamples, ahead_s: float) -> MeterSamples:
     """The samples with Unix times. Channels of an older file have the delay of their meter."""
     info = meter.info
-    delay = about(parse_spec(info.spec)[0]).delay or BMC
-    channels = tuple(replace(c, delay=c.delay or delay) for c in info.channels)
+    delay = about(parse_spec(info.spec)[0]).delay
+    channels = tuple(
+        replace(c, delay=c.delay or delay or assumed(c.quantity, c.domain)) for c in info.channels
+    )
     times_s = [time_s + ahead_s for time_s in meter.times_s]
     return replace(meter, info=replace(info, channels=channels), times_s=times_s)

@@ -57,18 +57,18 @@ def _with_delay(series: Series, options: Mapping[str, str]) -> Series:
     """Raises PowerError for an option that is no time."""
     lag_s = number_option(series.meter, options, "lag_s")
     averages_s = number_option(series.meter, options, "averages_s")
+    delay = stated(series.known_delay, lag_s, averages_s)
     if series.recorded is None:
-        delay = stated(series.delay, lag_s, averages_s, series.period_s)
         if lag_s is not None:
             delay = later(delay, series.scraped_s)  # The user states that of the meter.
         return replace(series, delay=delay)
     info = series.recorded.info
     channels = tuple(
-        replace(channel, delay=stated(channel.delay, lag_s, averages_s, info.native_period_s))
+        replace(channel, delay=stated(channel.delay or series.known_delay, lag_s, averages_s))
         for channel in info.channels
     )
     recorded = replace(series.recorded, info=replace(info, channels=channels))
-    return replace(series, recorded=recorded)
+    return replace(series, delay=delay, recorded=recorded)
 
 
 def read(named: Path) -> PowerLog:

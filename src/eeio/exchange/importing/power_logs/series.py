@@ -12,7 +12,7 @@ from typing import Any, Literal, cast
 
 from eeio.exchange.importing.power_logs.one_meter import check_equal_times
 from eeio.units.quantities import COUNTER_SAMPLE, DURATION, PERIOD, POWER_SAMPLE, TIMESTAMP
-from eeio_power.delay import BMC, NVIDIA, Delay, stated, unknown_up_to
+from eeio_power.delay import COUNTER, MOST_S, Delay, assumed, stated, unknown_up_to
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel
 from eeio_power.reading import DOMAINS, UNKNOWN, Contents, Domain, Kind
@@ -34,19 +34,12 @@ _ACCURACY = {"dram": 0.2}
 """Share of the value, as for eeio's own meters; 0.05 for all other domains."""
 
 
-DELAYS = {"accelerator": NVIDIA}
-"""Delay of the samples of each domain: that of a BMC for all others, because programs log those."""
-
-
 PUNCTUAL: Delay | None = None
 """Of RAPL's counters that are read at the time of the record: a value is the mean since the one
 before, or the energy until then."""
 
 
 ANALYSER = unknown_up_to(1.0, 0.0, "a value each second: up to 1 s late")
-
-
-COUNTER = unknown_up_to(5.0, 0.0, "assumed of a logged counter: up to 5 s late")
 
 
 _SAMPLE_S = 1e-3
@@ -99,18 +92,10 @@ class Series:
 
     def _samples(self, ahead_s: float, by_load: bool) -> MeterSamples:
         if self.recorded is not None:
-            times_s = [time_s - ahead_s for time_s in self.recorded.times_s]
-            return replace(self.recorded, times_s=times_s)
-        period_s = self.period_s
-        # The time that a value is the mean of, if that is known.
-        mean_s = max(_SAMPLE_S, self.delay.averages_s if self.delay else 0.0)
-        # eeio applies a value to the time before it; a sample stands for half a period either way.
-        shift_s = (max(0.0, period_s - mean_s) / 2 if self.form == "sample" else 0.0) - ahead_s
-        delay = self.delay
-        if delay and by_load:
-            # The time since the last scrape differs from step to step of load.
-            within_s = self.scraped_s / 2.0
-            delay = replace(delay.aligned(period_s), lag_within_s=within_s)
+            return self._of_recorded(self.recorded, ahead_s, by_load)
+        period_s, mean_s = self.period_s, self._mean_s
+        shift_s = self._centre_s - ahead_s
+        delay = self._aligned(self.delay) if by_load else self.delay
         steps = [b - a for a, b in pairwise(sorted({v for v in self.values if v == v}))]
         channel = Channel(
             name=self.meter,
@@ -128,6 +113,47 @@ class Series:
 
     def doubted(self, doubt: str) -> "Series":
         return replace(self, doubt=doubt)
+
+    def _of_recorded(self, recorded: MeterSamples, ahead_s: float, by_load: bool) -> MeterSamples:
+        info = recorded.info
+        if by_load:
+            # The steps of load were found in the readings of the series.
+            ahead_s -= self._centre_s
+            channels = tuple(replace(c, delay=self._aligned(c.delay)) for c in info.channels)
+            info = replace(info, channels=channels)
+        times_s = [time_s - ahead_s for time_s in recorded.times_s]
+        return replace(recorded, info=info, times_s=times_s)
+
+    @property
+    def _mean_s(self) -> float:
+        """The time that a value is the mean of, if that is known."""
+        return max(_SAMPLE_S, self.delay.averages_s if self.delay else 0.0)
+
+    @property
+    def _centre_s(self) -> float:
+        """How much later than its time a value is in the samples: eeio applies it to the time
+        before it, and a sample stands for half a period either way."""
+        if self.form != "sample":
+            return 0.0
+        return max(0.0, self.period_s - self._mean_s) / 2
+
+    @property
+    def known_delay(self) -> Delay:
+        """The delay, also of punctual readings: each is the mean of the time since the one
+        before."""
+        return self.delay or Delay(averages_s=min(self.period_s, MOST_S), source="punctual")
+
+    @property
+    def hold_s(self) -> float | None:
+        """The time before it that a value is applied to; None for a counter."""
+        return None if self.form == "counter" else self.period_s
+
+    def _aligned(self, delay: Delay | None) -> Delay | None:
+        """What is left of a delay if the steps of load gave the offset, which contains it."""
+        if delay is None:
+            return None
+        # The time since the last scrape differs from step to step of load.
+        return replace(delay.aligned(self.hold_s), lag_within_s=self.scraped_s / 2.0)
 
     def renamed(self, meter: str) -> "Series":
         """The same readings of a meter of that name."""
@@ -322,6 +348,13 @@ def _of_updates(series: Series) -> Delay:
     return unknown_up_to(most_lag_s, 0.0, f"{COUNTER.source}; it changes each {update_s:g} s")
 
 
+def of_unknown_program(series: Series) -> Delay:
+    """The delay of a log that only its user knows, and of which nobody states one."""
+    if series.form == "counter":
+        return _of_updates(series)
+    return assumed("power_w", series.domain)
+
+
 def described(
     meter: str,
     domain: str,
@@ -337,7 +370,7 @@ def described(
     series = series_of(meter, domain, kind, form, rows, None, accuracy)
     if len(series.times_s) < 2:
         raise PowerError(f"{meter}: one reading is too few")
-    known = _of_updates(series) if form == "counter" else DELAYS.get(domain, BMC)
+    known = of_unknown_program(series)
     if lag_s is not None or averages_s is not None:
-        known = stated(known, lag_s, averages_s, series.period_s)
+        known = stated(known, lag_s, averages_s)
     return replace(series, delay=known)

@@ -10,7 +10,6 @@ from eeio.exchange.importing.power_logs.log_lines import explain, matching
 from eeio.exchange.importing.power_logs.readings import Reading, Value, grouped, summed
 from eeio.exchange.importing.power_logs.sensors import of_sensors
 from eeio.exchange.importing.power_logs.series import (
-    DELAYS,
     PUNCTUAL,
     Form,
     ReadLog,
@@ -19,7 +18,7 @@ from eeio.exchange.importing.power_logs.series import (
 )
 from eeio.exchange.importing.power_logs.times import time_of
 from eeio_parsers.found import number
-from eeio_power.delay import BMC
+from eeio_power.delay import assumed
 from eeio_power.errors import PowerError
 from eeio_power.reading import Kind
 from eeio_power.system_sensor.controller import complete_system
@@ -124,7 +123,7 @@ def _series(domain: str, values: Sequence[Value]) -> Series:
         rows = summed("telegraf", values)
     is_rapl = domain in ("package", "dram")
     form: Form = "mean" if is_rapl else "sample"
-    delay = PUNCTUAL if is_rapl else DELAYS.get(domain, BMC)
+    delay = PUNCTUAL if is_rapl else assumed("power_w", domain)
     kind: Kind = "device-reported" if domain == "accelerator" else "measured"
     return series_of("telegraf", domain, kind, form, rows, delay)
 
