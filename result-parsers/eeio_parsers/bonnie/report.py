@@ -48,7 +48,7 @@ def read_csv(text: str) -> Iterator[FoundReport]:
 
 
 def _phases(
-    rates: Mapping[str, str], file_size: str, chunk: str, jobs: int | None
+    rates: Mapping[str, str], file_size: str, chunk: str | None, jobs: int | None
 ) -> Iterator[FoundPhase]:
     moved = int(file_size) * MIB if file_size.isdigit() else size(file_size)
     for name, text in rates.items():
@@ -59,7 +59,7 @@ def _phases(
             name=name,
             operation=_OPERATIONS.get(name, "metadata"),
             jobs=jobs,
-            options={"file size": file_size, "chunk size": chunk},
+            options={"file size": file_size, **({} if chunk is None else {"chunk size": chunk})},
         )
         if name in FILE_TESTS:
             yield replace(phase, access_pattern="none", iops=value)
@@ -69,7 +69,7 @@ def _phases(
             yield replace(
                 phase,
                 access_pattern="sequential",
-                request_bytes=size(chunk) if name in _OF_CHUNKS else None,
+                request_bytes=size(chunk) if chunk and name in _OF_CHUNKS else None,
                 bandwidth_bytes_per_s=value * KIB,
                 bytes=moved,
             )
@@ -82,7 +82,14 @@ TEXT = re.compile(
     re.M,
 )
 
-_SIZES = r"(\d{1,20}[KMGT]?)(?::(\d{1,20}\w{0,80}))?\s{1,99}([^\n]*)$"
+_ROW = re.compile(
+    r"(?P<line>(?P<host>\S+?)?[ \t:]+(?P<size>\d{1,20}[KMGT]?)(?::(?P<chunk>\d{1,20}\w{0,80}))?"
+    r"[ \t]{1,99}(?P<figures>[^\n]*))(?:\n|\Z)"
+)
+_DEFAULT_CHUNK = "8k"
+"""Of Bonnie++, which prints another one."""
+_OF_BONNIE = "-Per Char-"
+"""In the heading of Bonnie, the older program, which does not state the size of its requests."""
 
 
 def read_text(text: str) -> Iterator[FoundReport]:
@@ -92,32 +99,50 @@ def read_text(text: str) -> Iterator[FoundReport]:
         yield from read_csv(text)
         return
     for part, begin in parts(text, TEXT):
-        row = re.search(rf"^([ \t]*Size[^\n]*)\n()[ \t]*{_SIZES}", part, re.M)
-        if row is None:
-            pattern = rf"^((?:Machine|Name:Size)[^\n]*)\n(\S+?)?[\s:]+{_SIZES}"
-            row = re.search(pattern, part, re.M)
-        if row is None:
-            raise none_found("Bonnie++", "its table has no row")
-        phases = tuple(_phases(_rates(row), row[3], row[4] or "8k", None))
-        if not phases:
-            raise none_found("Bonnie++", "no test has a result")
         version = TEXT.match(part)
         reported = None
         if version:
             reported = version["version"]
-        yield FoundReport(phases, reported, row[2] or None, begins_at=begin)
+        chunk: str | None = _DEFAULT_CHUNK
+        if _OF_BONNIE in part:
+            chunk = None
+        header, rows = _rows(part)
+        for row in rows:
+            rates = _rates(header, row)
+            phases = tuple(_phases(rates, row["size"], row["chunk"] or chunk, None))
+            if not phases:
+                raise none_found("Bonnie++", "no test has a result")
+            begins_at = begin
+            if row is not rows[0]:
+                begins_at = begin + row.start("line")
+            yield FoundReport(phases, reported, row["host"] or None, begins_at=begins_at)
 
 
-def _rates(row: re.Match[str]) -> dict[str, str]:
-    """Test -> its rate, by the columns of a header and the row below it."""
-    ends = [m.end() for m in re.finditer(r"/sec|%CP", row[1])]
-    cells = list(re.finditer(r"\S{1,300}", row[5]))
+def _rows(part: str) -> tuple[str, list[re.Match[str]]]:
+    """The header of a table, and the rows below it: who collects results may put several there."""
+    header = re.search(r"^(?:[ \t]*Size|Machine|Name:Size)[^\n]*\n", part, re.M)
+    rows: list[re.Match[str]] = []
+    at = 0
+    if header is not None:
+        at = header.end()
+    while header is not None and (row := _ROW.match(part, at)) is not None:
+        rows.append(row)
+        at = row.end()
+    if header is None or not rows:
+        raise none_found("Bonnie++", "its table has no row")
+    return header[0], rows
+
+
+def _rates(header: str, row: re.Match[str]) -> dict[str, str]:
+    """Test -> its rate, by the columns of a header and a row below it."""
+    ends = [m.end() for m in re.finditer(r"/sec|%CP", header)]
+    cells = list(re.finditer(r"\S{1,300}", row["figures"]))
     if len(cells) > len(ends) or len(ends) > 2 * len(TESTS):
-        raise none_found("Bonnie++", f"its table has another form: {row[0][:120]!r}")
-    indent = row.start(5) - row.end(1) - 1
+        raise none_found("Bonnie++", f"its table has another form: {row['line'][:120]!r}")
+    indent = row.start("figures") - row.start("line")
     below = list(columns(ends, [indent + cell.end() for cell in cells], most_apart=4))
     if any(column ^ 1 not in below for column in below if column ^ 1 < len(ends)):
-        raise none_found("Bonnie++", f"a rate without its %CP: {row[0].strip()[-120:]!r}")
+        raise none_found("Bonnie++", f"a rate without its %CP: {row['line'].strip()[-120:]!r}")
     # A rate is in each second column.
     rates = {}
     for column, cell in zip(below, cells, strict=True):

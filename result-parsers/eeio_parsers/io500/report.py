@@ -54,9 +54,12 @@ def read_io500(text: str) -> Iterator[FoundReport]:
         notes = [f"IO500 measured these phases without a score: {names}"]
     if _SCORE.search(text) is None:
         notes.append("IO500 printed no score: it did not reach its end, or lines are missing")
+    if _INVALID_SCORE in text:
+        notes.append(f"IO500 marks the score of this run as invalid: {_INVALID_SCORE}")
     yield FoundReport(tuple(phases), first_group(version), notes=tuple(notes))
 
 
+_INVALID_SCORE = "[SCORE INVALID]"
 _SCORE = re.compile(r"\[SCORE[^\]\n]{0,40}\]|\btot(?:al)?[ _]score\b", re.I)
 
 

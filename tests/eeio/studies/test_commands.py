@@ -189,7 +189,7 @@ def test_figures(imported: Path, eeio: Eeio) -> None:
         (("import", "pts", "nothing.xml", "."), 2, "unrecognized arguments: ."),
         (("study", "replicate", "pavan2018", "/nowhere"), 2, "no such folder"),
         (("study", "replicate", "pavan2018"), 2, "give the folder of a copy"),
-        (("study", "replicate", "pavan2017", "."), 2, "has no published data"),
+        (("study", "replicate", "pavan2017", "."), 2, "is this the folder of a campaign?"),
         (("study", "replicate", "--data", "pavan2017=."), 2, "has no published data"),
         (("study", "replicate", "--data", "pavan2018"), 2, "is not STUDY=DIR"),
         (
@@ -252,7 +252,9 @@ def test_replicate(home: Path, eeio: Eeio) -> None:
 def test_replicate_lists_all_papers(home: Path, eeio: Eeio) -> None:
     done = eeio("study", "replicate", "--format", "json")
     papers = {paper["study"]: paper for paper in json.loads(done.stdout)["papers"]}
-    assert set(papers) == {"chang2014", "machado2017", "panadero2012", "pavan2017", "pavan2018"}
+    assert set(papers) == {
+        "chang2014", "machado2017", "panadero2012", "pavan2017", "pavan2018", "powersensor3",
+    }  # fmt: skip
     assert papers["pavan2018"]["claims"] >= 160 and papers["pavan2018"]["match"] is None
     paper = papers["machado2017"]
     assert paper["claims"] == sum(paper[v] for v in ("match", "truncated", "partial", "no"))

@@ -86,3 +86,35 @@ def test_bonnie_s_csv_of_1_03(tmp_path: Path) -> None:
     assert report.phases[0].bytes == 8096 << 20
     # A line with less fields is none.
     assert "no result of a known tool" in why_rejected(tmp_path, line.replace(",304,35", ""))
+
+
+def test_several_lines_below_one_heading_are_a_report_each(tmp_path: Path) -> None:
+    """Who collects results may put them into one table. The columns are those of a real 1.03b."""
+    table = (
+        "Version 1.03b       ------Sequential Output------ --Sequential Input- --Random-\n"
+        "                    -Per Chr- --Block-- -Rewrite- -Per Chr- --Block-- --Seeks--\n"
+        "Machine        Size K/sec %CP K/sec %CP K/sec %CP K/sec %CP K/sec %CP  /sec %CP\n"
+        "aoesrv          32G           648269  74 138283 18           498077  28 657.3   2\n"
+        "aoesrv          32G           112072  14 40958   6           110399   7 471.4   0\n"
+        "aoesrv          32G           166892  18 96033  13           487688  30 599.1   1\n"
+        "\n"
+        "                    ------Sequential Create------ --------Random Create--------\n"
+    )
+    reports = read_one(tmp_path, table).reports
+    writes = [report.phases[0].bandwidth_bytes_per_s for report in reports]
+    assert writes == [648269 * KIB, 112072 * KIB, 166892 * KIB]
+    assert len({report.begins_at for report in reports}) == 3
+
+
+def test_bonnie_states_no_request_size(tmp_path: Path) -> None:
+    """The older program; Bonnie++ has 8 KiB if its table states nothing else."""
+    table = (
+        "              -------Sequential Output-------- ---Sequential Input-- --Random--\n"
+        "              -Per Char- --Block--- -Rewrite-- -Per Char- --Block--- --Seeks---\n"
+        "Machine    MB K/sec %CPU K/sec %CPU K/sec %CPU K/sec %CPU K/sec %CPU  /sec %CPU\n"
+        "box      2047 13366 29.2 18486  0.9  7276  0.7 21276 60.7 39466  1.8  86.1  0.0\n"
+    )
+    (report,) = read_one(tmp_path, table).reports
+    blocks = {phase.name: phase for phase in report.phases}
+    assert blocks["write"].bandwidth_bytes_per_s == 18486 * KIB
+    assert all(phase.request_bytes is None for phase in report.phases)

@@ -55,3 +55,12 @@ def test_the_rejection_of_io500_s_result_txt_names_the_other_file(tmp_path: Path
     )
     wanted = "IO500: a result.txt: import the result_summary.txt next to it"
     assert why_rejected(tmp_path, text) == wanted
+
+
+def test_a_score_that_io500_marks_as_invalid_is_named(tmp_path: Path) -> None:
+    text = (
+        "[RESULT]       ior-easy-write        1.250000 GiB/s : time 31.000 seconds\n"
+        "[SCORE INVALID] Bandwidth 0.172092 GB/s : IOPS 292.625029 kiops : TOTAL 7.096374\n"
+    )
+    (report,) = read_one(tmp_path, text).reports
+    assert report.notes == ("IO500 marks the score of this run as invalid: [SCORE INVALID]",)
