@@ -239,7 +239,8 @@ def test_the_command_has_every_option_of_a_campaign(rate: tuple[str, ...]) -> No
         "threads=1..4", "--sweep", "fio:request_size=4k", "--windows-of", "paper",
         "--max-written", "10G", "--precondition", "300", "--trace-journal", "--share-machine",
         "--drop-caches-by",
-        "ssh nas 'sync'", "--server-power", "ssh nas eeio meter node -", *rate,
+        "ssh nas 'sync'", "--power-state", "0,1", "--server-power", "ssh nas eeio meter node -",
+        *rate,
     ]  # fmt: skip
     options = parsers.parsed(RUN, arguments[1:]).options()
     usual = Options(seed=0)

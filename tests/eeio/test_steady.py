@@ -205,7 +205,7 @@ def test_wear_is_read_before_the_first_run_and_at_each_end(
 def test_a_drive_that_is_too_small_is_rejected(home: Path, eeio: Eeio, loop: str) -> None:
     done = eeio.run(
         "eeio-drive", "--preset", "quick", "--device", loop, "--erase", loop, "--lose", "data",
-        "--meter", "none", code=2,
+        "--meter", "none", "--sweep", "file_size=64m", code=2,
     )  # fmt: skip
     assert done.stderr.count("\n") == 1
-    assert "0.00419 GB, less than the 0.268 GB that are written over and measured" in done.stderr
+    assert "0.00419 GB, less than the 0.0671 GB that are written over and measured" in done.stderr

@@ -51,13 +51,14 @@ def drive_share(run: Run, phase: Phase) -> Value:
     """0 to 1, of the bytes that the drive moved."""
     if run.device_before is None or run.device_after is None:
         return Missing(run.device_reason or "the drive's bytes were not counted")
-    if "bytes_read" not in phase.metrics:
-        return Missing("the kernel keeps no account of the command's bytes")
+    own = [phase.metrics.get(name) for name in ("bytes_read", "bytes_written")]
+    if None in own:
+        return Missing("the command's bytes at this drive are not known")
     moved = run.device_after.read_bytes - run.device_before.read_bytes
     moved += run.device_after.written_bytes - run.device_before.written_bytes
     if moved <= 0:
         return Missing("the drive moved no bytes")
-    return min(1.0, (phase.metrics["bytes_read"] + phase.metrics["bytes_written"]) / moved)
+    return min(1.0, sum(filter(None, own)) / moved)
 
 
 def attributed_j(energy_j: Value, share: Value) -> Value:
