@@ -283,7 +283,7 @@ def test_iozone_s_write_keeps_the_files_of_its_reads(installed: Installer) -> No
         ("fio", "speed=high", "unknown factor 'speed=high'"),
         ("fio", "operation", "unknown factor 'operation'"),
         ("fio", "operation=erase", "operation=erase: give one of: read write mixed"),
-        ("fio", "request_size=2k", "request_size=2k"),
+        ("fio", "request_size=256", "request_size=256"),
         ("fio", "request_size=16m", "request_size=16m"),
         ("fio", "request_size=4.5k", "request_size=4.5k"),
         ("fio", "processes=0", "processes=0"),
