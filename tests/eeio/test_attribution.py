@@ -59,6 +59,7 @@ def test_the_share_of_the_drives_bytes() -> None:
     )
 
 
+@pytest.mark.slow
 def test_another_program_leaves_a_smaller_share(home: object, eeio: Eeio) -> None:
     busy = "i = 0\nwhile True: i += 1"
     other = subprocess.Popen([sys.executable, "-c", busy])
