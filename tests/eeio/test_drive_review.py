@@ -103,6 +103,7 @@ def test_each_power_state_is_set_for_its_runs_and_restored(
     assert FakeNvmeStates(file).body() == {"state": 0, "operational": 0, "autonomous": 1}
     runs = runs_of(home, "states")
     states = [dict(run["experiment"]["arguments"])["power_state"] for run in runs]
+    assert runs
     assert sorted(states) == sorted(["0", "1"] * (len(runs) // 2))
     assert not [reason for run in runs for reason in run["validity"] if "power state" in reason]
     said = with_states(file, "report", "states", "--format", "json").stdout

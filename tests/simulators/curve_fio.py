@@ -19,7 +19,25 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from eeio.studies.powersensor3.published import CHANGE_S, READS_BY_KIB, WRITES_BY_MINUTE, Point
+from eeio.studies.powersensor3.published import CHANGE_S, READS_BY_KIB, Point
+
+WRITES_BY_MINUTE: dict[int, Point] = {
+    0: Point(3.09, 341, 110),
+    1: Point(3.19, 341, 107),
+    2: Point(3.19, 341, 107),
+    3: Point(3.19, 341, 107),
+    4: Point(3.82, 324, 85),
+    5: Point(5.57, 146, 26),
+    6: Point(5.56, 159, 29),
+    8: Point(5.54, 186, 34),
+    10: Point(5.52, 218, 39),
+    12: Point(5.48, 256, 47),
+    14: Point(5.45, 300, 55),
+    16: Point(5.31, 336, 63),
+    17: Point(5.43, 287, 53),
+    18: Point(5.46, 280, 51),
+}
+"""Random writes of 4 KiB at depth 1 after a fill, means of minutes."""
 
 IDLE_W = 1.0
 MINUTES = 20.0

@@ -93,10 +93,13 @@ def _counted(capture: Capture) -> dict[str, float]:
         with suppress(ToolOutputError):  # perf was stopped: nothing was counted
             text = capture.text(PERF_FILE, None)
     for line in text.splitlines():
-        found = _PERF_LINE.fullmatch(line)
-        if found is not None and float(found["percent"]) >= _COUNTED_PERCENT:
-            prefix = "user_" if found["mode"] == "u" else ""
-            counts[f"{prefix}{found['event']}"] = float(found["count"])
+        counter = _PERF_LINE.fullmatch(line)
+        if counter is None or float(counter["percent"]) < _COUNTED_PERCENT:
+            continue
+        name = counter["event"]
+        if counter["mode"] == "u":
+            name = f"user_{name}"
+        counts[name] = float(counter["count"])
     return counts
 
 

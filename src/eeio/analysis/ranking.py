@@ -35,6 +35,16 @@ def why_unsure(
     return None
 
 
+def why_figures_unsure(figures: DomainFigures | None) -> str | None:
+    """As `why_unsure`, of the median uncertainty over the repetitions; None without figures."""
+    if figures is None:
+        return None
+    uncertainty = figures["uncertainty_relative"]
+    if uncertainty is None:
+        return why_unsure(figures.doubts, None)
+    return why_unsure(figures.doubts, uncertainty.median)
+
+
 @dataclass(frozen=True)
 class Judgement:
     """How the rows of a campaign are judged: by options of the reader, by the contradictions of its

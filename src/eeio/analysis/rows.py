@@ -201,6 +201,14 @@ class Row:
         return main_figures(self.domains, cost_domains)
 
     @property
+    def drive_or_main(self) -> DomainFigures | None:
+        """Of the drive's own power if it was measured, else of the main source."""
+        for domain in self.domains:
+            if domain.power_domain == "device":
+                return domain
+        return self.measured
+
+    @property
     def ranked_reason(self) -> str | None:
         """Why its MB/J is not ranked; None if it is."""
         best = self.measured

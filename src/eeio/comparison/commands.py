@@ -417,7 +417,8 @@ COUNTS = ("instructions", "cycles")
 """Figures that need the processor's counters."""
 _NO_COUNTERS = Missing(
     "the processor's counters could not be read (perf_event_open): a virtual machine may have "
-    "none, and kernel.perf_event_paranoid may forbid it"
+    "none, and kernel.perf_event_paranoid may forbid it. The run's command.json has the kernel's "
+    "answer"
 )
 
 

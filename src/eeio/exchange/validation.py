@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 
 from eeio.analysis.characterization import characterize
 from eeio.analysis.domain_figures import DomainFigures
-from eeio.analysis.ranking import why_unsure
+from eeio.analysis.ranking import why_figures_unsure
 from eeio.errors import EeioError, LimitError, RejectedError
 from eeio.exchange import signatures
 from eeio.exchange.bundle import REMADE, SUMS
@@ -181,8 +181,8 @@ def _broken_by(power: DomainFigures, repetitions: int) -> Iterator[str]:
     """Rules that the power of an experiment breaks, which `eeio report` does not rank."""
     if power.n < min(repetitions, LEAST_REPETITIONS):
         yield f"power of {power.n} of {repetitions} repetitions: {power.reason}"
-    power_w, known = power["power_w"], power["uncertainty_relative"]
+    power_w = power["power_w"]
     if power_w is not None and power_w.median <= 0:
         yield f"the power of the {power.power_domain} is not above 0"
-    if unsure := why_unsure(power.doubts, None if known is None else known.median):
+    if unsure := why_figures_unsure(power):
         yield unsure

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from eeio.analysis.characterization import characterize
 from eeio.analysis.domain_figures import DomainFigures
-from eeio.analysis.ranking import why_unsure
+from eeio.analysis.ranking import why_figures_unsure, why_unsure
 from eeio.comparison.cells import (
     BANDWIDTH,
     J_PER_GB_OF,
@@ -119,9 +119,7 @@ def _may_count(figures: DomainFigures) -> bool:
     """Whether a cost uses figures that are not ranked. Of fictitious power it says so itself."""
     if figures.energy_kind in MARKS:
         return False
-    uncertainty = figures["uncertainty_relative"]
-    share = None if uncertainty is None else uncertainty.median
-    return why_unsure(figures.doubts, share) is None
+    return why_figures_unsure(figures) is None
 
 
 def domain_remark(domain: str, campaigns: int) -> str | None:

@@ -23,7 +23,7 @@ from eeio.studies.drive import PointBody, SteadyStateBody
 from eeio.studies.drive_review.chapter import DriveReviewBody
 from eeio.studies.io500 import Points
 from eeio.studies.load import ProportionalityBody, Step
-from eeio.studies.powersensor3.chapter import SsdPowerBody
+from eeio.studies.powersensor3.presentation import SsdPowerBody
 
 FOLDER = Path(__file__).parent
 _VERSION = {"schema_version": {"enum": list(range(1, SCHEMA_VERSION + 1))}}

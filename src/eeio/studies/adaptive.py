@@ -8,17 +8,16 @@ what is published.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypedDict
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
 
-from eeio.analysis.ranking import why_unsure
+from eeio.analysis.ranking import why_figures_unsure
 from eeio.record.publication import stamp_of
 from eeio.record.store import Campaign
 from eeio.report.campaign.columns import plain
 from eeio.report.figures.panels_of_lines import Line, Lines, Panel, plot
 from eeio.report.table_and_plot import Plot, Table
 from eeio.studies import Chapter, PaperFigure, Study
-from eeio.studies.powersensor3.by_size import drive_or_widest
 from eeio.units.sizes import MB, format_size
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ _LIMITS = 8
 
 @dataclass(frozen=True)
 class Point:
-    """One experiment, in a power state (None: as found)."""
+    """One experiment, in a power state (None: as measured)."""
 
     label: str
     operation: str
@@ -55,36 +54,37 @@ def points(campaign: Campaign) -> tuple[list[Point], list[str]]:
     """Those with a sure power of one domain, and why others are missing."""
     from eeio.analysis.characterization import characterize
 
-    found: list[Point] = []
+    measured: list[Point] = []
     reasons: dict[str, None] = {}
     for row in characterize(campaign):
         if row.experiment is None or row.n == 0:
             continue
         point = _point(row)
         if isinstance(point, Point):
-            found.append(point)
+            measured.append(point)
         else:
             reasons.setdefault(point)
-    domains = {point.power_domain for point in found}
+    domains = {point.power_domain for point in measured}
     if len(domains) > 1:
         return [], ["the experiments have power of different domains"]
-    return found, list(reasons)
+    return measured, list(reasons)
 
 
 def _point(row: "Row") -> Point | str:
     """A point, or why there is none."""
     assert row.experiment is not None
-    bandwidth, figures = row["bandwidth_bytes_per_s"], drive_or_widest(row)
+    bandwidth, figures = row["bandwidth_bytes_per_s"], row.drive_or_main
     if bandwidth is None:
         return row.why("bandwidth_bytes_per_s") or "no bandwidth"
     if figures is None or figures["power_w"] is None:
         return row.why("power_w") or "no power"
-    uncertainty = figures["uncertainty_relative"]
-    unsure = why_unsure(figures.doubts, None if uncertainty is None else uncertainty.median)
+    unsure = why_figures_unsure(figures)
     if unsure is not None:
         return unsure
     arguments = dict(row.experiment.arguments)
-    size = "" if row.request_size_bytes is None else format_size(row.request_size_bytes)
+    size = ""
+    if row.request_size_bytes is not None:
+        size = format_size(row.request_size_bytes)
     return Point(
         label=f"{row.io_label} {size}, depth {arguments.get('iodepth', '1')}",
         operation=row.operation or "",
@@ -95,31 +95,33 @@ def _point(row: "Row") -> Point | str:
     )
 
 
-def dynamic_range(found: Sequence[Point]) -> float | None:
+def dynamic_range(measured: Sequence[Point]) -> float | None:
     """(highest - lowest) / highest power; None with fewer than two points."""
-    if len(found) < 2:
+    if len(measured) < 2:
         return None
-    powers = [point.power_w for point in found]
+    powers = [point.power_w for point in measured]
     return (max(powers) - min(powers)) / max(powers)
 
 
-def under_limits(found: Sequence[Point], count: int = _LIMITS) -> list[Limit]:
+def under_limits(measured: Sequence[Point]) -> list[Limit]:
     """For limits from the lowest to the highest power of the points of one operation."""
-    if not found:
+    if not measured:
         return []
-    lowest, highest = (choose(point.power_w for point in found) for choose in (min, max))
+    powers = [point.power_w for point in measured]
+    lowest, highest = min(powers), max(powers)
     limits = []
-    for step in range(count):
+    for step in range(_LIMITS):
         limit_w = highest
-        if step < count - 1:
-            limit_w = lowest + (highest - lowest) * step / (count - 1)
-        allowed = [point for point in found if point.power_w <= limit_w]
+        if step < _LIMITS - 1:
+            limit_w = lowest + (highest - lowest) * step / (_LIMITS - 1)
+        allowed = [point for point in measured if point.power_w <= limit_w]
         best = max(allowed, key=lambda point: point.bandwidth_bytes_per_s)
         limits.append(Limit(limit_w, best))
     return limits
 
 
-class LimitBody(TypedDict):
+@dataclass(frozen=True)
+class LimitBody:
     operation: str
     limit_w: float
     bandwidth_bytes_per_s: float
@@ -128,7 +130,8 @@ class LimitBody(TypedDict):
     experiment: str
 
 
-class AdaptivityBody(TypedDict):
+@dataclass(frozen=True)
+class AdaptivityBody:
     campaign: str
     power_domain: str | None
     dynamic_range: float | None
@@ -146,17 +149,17 @@ def _chapter(campaigns: Sequence[Campaign]) -> Chapter | None:
     for campaign in campaigns:
         if campaign.design.suite != SUITE:
             continue
-        found, reasons = points(campaign)
-        tables.append(_table(campaign, found, reasons))
-        plots += _plots(campaign, found)
-        beside.append(_beside(campaign, found, reasons))
-        bodies.append(_body(campaign, found, reasons))
+        measured, reasons = points(campaign)
+        tables.append(_table(campaign, measured, reasons))
+        plots += _plots(campaign, measured)
+        beside.append(_beside(campaign, measured, reasons))
+        bodies.append(_body(campaign, measured, reasons))
     if not bodies:
         return None
     return Chapter(
         tables=tuple(tables),
         plots=tuple(plots),
-        body={"power_adaptivity": bodies},
+        body={"power_adaptivity": list(map(asdict, bodies))},
         paper=PAPER,
         beside=tuple(beside),
         apart="The paper prints the largest range of its data-centre drives, over their power "
@@ -164,16 +167,16 @@ def _chapter(campaigns: Sequence[Campaign]) -> Chapter | None:
     )
 
 
-def _by_operation(found: Sequence[Point]) -> dict[str, list[Point]]:
+def _by_operation(measured: Sequence[Point]) -> dict[str, list[Point]]:
     groups: dict[str, list[Point]] = {}
-    for point in found:
+    for point in measured:
         groups.setdefault(point.operation, []).append(point)
     return groups
 
 
-def _table(campaign: Campaign, found: Sequence[Point], reasons: Sequence[str]) -> Table:
+def _table(campaign: Campaign, measured: Sequence[Point], reasons: Sequence[str]) -> Table:
     rows = []
-    for operation, of_operation in _by_operation(found).items():
+    for operation, of_operation in _by_operation(measured).items():
         for limit in under_limits(of_operation):
             point = limit.point
             rows.append(
@@ -182,16 +185,16 @@ def _table(campaign: Campaign, found: Sequence[Point], reasons: Sequence[str]) -
                     plain(limit.limit_w),
                     plain(point.bandwidth_bytes_per_s, MB),
                     plain(point.power_w),
-                    point.power_state or "as found",
+                    point.power_state or "as measured",
                     point.label,
                 )
             )
     notes = []
-    share = dynamic_range(found)
+    share = dynamic_range(measured)
     if share is not None:
         notes.append(
-            f"dynamic range {100 * share:.1f} % of the highest power, over {len(found)} "
-            f"experiments; power of the {found[0].power_domain}"
+            f"dynamic range {100 * share:.1f} % of the highest power, over {len(measured)} "
+            f"experiments; power of the {measured[0].power_domain}"
         )
     notes += [f"left out: {reason}" for reason in reasons]
     return Table(
@@ -203,11 +206,11 @@ def _table(campaign: Campaign, found: Sequence[Point], reasons: Sequence[str]) -
     )
 
 
-def _plots(campaign: Campaign, found: Sequence[Point]) -> list[Plot]:
+def _plots(campaign: Campaign, measured: Sequence[Point]) -> list[Plot]:
     """Bandwidth over power, the points of a state in one colour."""
     groups: dict[str, list[tuple[float, float]]] = {}
-    for point in found:
-        state = "as found" if point.power_state is None else f"state {point.power_state}"
+    for point in measured:
+        state = "as measured" if point.power_state is None else f"state {point.power_state}"
         label = f"{point.operation}, {state}"
         groups.setdefault(label, []).append((point.power_w, point.bandwidth_bytes_per_s / MB))
     if not groups:
@@ -219,13 +222,13 @@ def _plots(campaign: Campaign, found: Sequence[Point]) -> list[Plot]:
     return [plot(f"bandwidth-against-power-{campaign.name}.svg", drawn)]
 
 
-def _beside(campaign: Campaign, found: Sequence[Point], reasons: Sequence[str]) -> PaperFigure:
-    share = dynamic_range(found)
+def _beside(campaign: Campaign, measured: Sequence[Point], reasons: Sequence[str]) -> PaperFigure:
+    share = dynamic_range(measured)
     remark = "; ".join(reasons) or "too few experiments with power"
     ours = None
     if share is not None:
         ours = 100 * share
-        remark = f"{len(found)} experiments, power of the {found[0].power_domain}"
+        remark = f"{len(measured)} experiments, power of the {measured[0].power_domain}"
     return PaperFigure(
         campaign=campaign.name,
         topic="dynamic range of power",
@@ -239,12 +242,12 @@ def _beside(campaign: Campaign, found: Sequence[Point], reasons: Sequence[str]) 
     )
 
 
-def _body(campaign: Campaign, found: Sequence[Point], reasons: Sequence[str]) -> AdaptivityBody:
+def _body(campaign: Campaign, measured: Sequence[Point], reasons: Sequence[str]) -> AdaptivityBody:
     domain = None
-    if found:
-        domain = found[0].power_domain
+    if measured:
+        domain = measured[0].power_domain
     limits = []
-    for operation, of_operation in _by_operation(found).items():
+    for operation, of_operation in _by_operation(measured).items():
         for limit in under_limits(of_operation):
             limits.append(
                 LimitBody(
@@ -259,7 +262,7 @@ def _body(campaign: Campaign, found: Sequence[Point], reasons: Sequence[str]) ->
     return AdaptivityBody(
         campaign=campaign.name,
         power_domain=domain,
-        dynamic_range=dynamic_range(found),
+        dynamic_range=dynamic_range(measured),
         limits=limits,
         reasons=list(reasons),
     )

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from eeio.analysis.io_label import io_label, sized
 from eeio.analysis.metrics import LATENCIES
 from eeio.analysis.observation import Missing, known
-from eeio.analysis.ranking import why_unsure
+from eeio.analysis.ranking import why_figures_unsure
 from eeio.analysis.summary import Figure, Quartiles
 from eeio.record.publication import stamp_of
 from eeio.record.steady_state import State
@@ -27,7 +27,6 @@ from eeio.studies import Chapter, Study
 from eeio.units.sizes import MB, percent
 
 if TYPE_CHECKING:
-    from eeio.analysis.domain_figures import DomainFigures
     from eeio.analysis.rows import Row
     from eeio.record.store import Campaign
 
@@ -136,7 +135,7 @@ def _point(row: "Row") -> Point:
         iodepth=int(arguments.get("iodepth", "1")),
         engine=arguments.get("engine", "psync"),
         cpu_j_per_request=_cpu_j_per_request(row),
-        unsure=_why_unsure(row.measured),
+        unsure=why_figures_unsure(row.measured),
         details=tuple(detail for detail in row.details if not detail.startswith(_COLUMNS)),
     )
 
@@ -172,13 +171,6 @@ def _power_domain(row: "Row") -> str | None:
     if row.measured:
         return row.measured.power_domain
     return None
-
-
-def _why_unsure(figures: "DomainFigures | None") -> str | None:
-    if figures is None:
-        return None
-    uncertainty = figures["uncertainty_relative"]
-    return why_unsure(figures.doubts, None if uncertainty is None else uncertainty.median)
 
 
 def _cpu_j_per_request(row: "Row") -> Figure:
@@ -222,8 +214,17 @@ def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:
 _COUNTS = ("instructions_per_request", "cycles_per_request")
 
 
-def _counts(point: Point) -> tuple[str, ...]:
+def _counts(point: Point, is_counted: bool) -> tuple[str, ...]:
+    """Cells of the processor's counters; none if no row has them."""
+    if not is_counted:
+        return ()
     return tuple(middle(point.row[name]) for name in _COUNTS)
+
+
+def _count_headers(is_counted: bool) -> tuple[str, ...]:
+    if not is_counted:
+        return ()
+    return ("Instructions/request", "Cycles/request")
 
 
 _LATENCIES = (("p50", "p50 (ms)"), ("p99", "p99 (ms)"), ("p9999", "p99.99 (ms)"))
@@ -262,7 +263,7 @@ def _table(campaign: "Campaign", each: Sequence[Point]) -> Table:
             middle(point.row["efficiency_bytes_per_j"], MB),
             *(middle(point.latency_s.get(name), 1e-3) for name, _ in _LATENCIES),
             middle(known(point.cpu_j_per_request), 1e-3),
-            *(_counts(point) if is_counted else ()),
+            *_counts(point, is_counted),
         )
         for point in sorted(
             each, key=lambda p: (order.get(p.engine, 2), _label(p), p.engine, p.iodepth)
@@ -289,7 +290,7 @@ def _table(campaign: "Campaign", each: Sequence[Point]) -> Table:
             "MB/J",
             *(label for _, label in _LATENCIES),
             "CPU (mJ/request)",
-            *(("Instructions/request", "Cycles/request") if is_counted else ()),
+            *_count_headers(is_counted),
         ),
         rows=rows,
         numeric=frozenset((1, *range(3, 15))),

@@ -94,7 +94,7 @@ def entry_s(over_time: DomainPower, set_s: float, state_w: float) -> float | Non
     if (times_s[-1] - times_s[0]) / (len(times_s) - 1) > _SLOWEST_S:
         return None
     level_w = before_w - _WAY * (before_w - state_w)
-    for place in range(len(times_s) - _TOGETHER + 1):
-        if times_s[place] > set_s and max(watts[place : place + _TOGETHER]) <= level_w:
-            return times_s[place] - set_s
+    for index in range(len(times_s) - _TOGETHER + 1):
+        if times_s[index] > set_s and max(watts[index : index + _TOGETHER]) <= level_w:
+            return times_s[index] - set_s
     return None

@@ -203,6 +203,9 @@ def _command_json(one: Bench) -> dict[str, Any]:
 def _table(found: Sequence[Bench]) -> Table:
     rows = []
     is_counted = any(bench.values(name) for bench in found for name in COUNTS)
+    count_headers: tuple[str, ...] = ()
+    if is_counted:
+        count_headers = _COUNT_HEADERS
     for bench in found:
         about = []
         if bench.domain not in (None, "system"):
@@ -231,7 +234,7 @@ def _table(found: Sequence[Bench]) -> Table:
                 _prefixed(bench, "durable_s", "s"),
                 _prefixed(bench, "cpu_s", "s"),
                 _prefixed(bench, "memory_peak_bytes", "B"),
-                *(_counts(bench) if is_counted else ()),
+                *_counts(bench, is_counted),
                 str(bench.n),
             )
         )
@@ -248,11 +251,11 @@ def _table(found: Sequence[Bench]) -> Table:
             "Until durable",
             "CPU",
             "Memory",
-            *(_COUNT_HEADERS if is_counted else ()),
+            *count_headers,
             "n",
         ),
         rows=tuple(rows),
-        numeric=frozenset(range(1, 11 + len(_COUNT_HEADERS))),
+        numeric=frozenset(range(1, 11 + len(count_headers))),
         note="medians of one execution, with quartiles where they differ; bytes read and written "
         "at the drive by the command's processes, from the kernel; W and J of writes until "
         "they are durable",
@@ -262,8 +265,10 @@ def _table(found: Sequence[Bench]) -> Table:
 _COUNT_HEADERS = ("Instructions", "Cycles", "Context switches")
 
 
-def _counts(bench: Bench) -> tuple[str, ...]:
-    """Cells of the processor's counters and of the context switches."""
+def _counts(bench: Bench, is_counted: bool) -> tuple[str, ...]:
+    """Cells of counters and context switches; none if no command has them."""
+    if not is_counted:
+        return ()
     of_user = ""
     if is_user_only(bench.phases):
         of_user = " (user)"
@@ -322,9 +327,11 @@ def _attribution(one: Bench) -> list[str]:
         return []
     text = f"attribution: {one.label} took {percent(share.median)} % of the processors' busy time"
     if joules is not None:
-        is_demo = " (demo)" if one.kind == DEMO else ""
+        demo = ""
+        if one.kind == DEMO:
+            demo = " (demo)"
         text += (
-            f"; by that share, {number(joules.median)} J{is_demo} of the {one.domain}'s energy are "
+            f"; by that share, {number(joules.median)} J{demo} of the {one.domain}'s energy are "
             "its own. This is no measurement: the rest of the machine works for others"
         )
     return [text]

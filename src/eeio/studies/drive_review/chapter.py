@@ -1,7 +1,8 @@
 """The chapter of a report: the table of ten figures, and the charts that no other study draws."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypedDict
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
 
 from eeio.record.drive_states import DriveStates, StateReading, stored_states
 from eeio.record.publication import stamp_of
@@ -16,8 +17,8 @@ from eeio.studies.drive_review.ten_figures import (
     power_of_state,
     ten_figures,
 )
-from eeio.studies.powersensor3 import by_size, over_time
-from eeio.studies.powersensor3.by_size import drive_or_widest
+from eeio.studies.powersensor3 import by_size, over_time, presentation
+from eeio.studies.powersensor3.presentation import SsdPowerBody
 
 if TYPE_CHECKING:
     from eeio.studies import Readings
@@ -25,23 +26,13 @@ if TYPE_CHECKING:
 SUITE = "eeio-drive-review"
 
 
-class ReviewFigureBody(TypedDict):
-    name: str
-    unit: str
-    value: float | None
-    spread: Sequence[float] | None
-    """Quartiles over n repetitions."""
-    n: int
-    remark: str
-    """What the figure describes; of a null the reason."""
-    unsure: str | None
-    """Why it is compared with no other drive's."""
-
-
-class DriveReviewBody(TypedDict):
+@dataclass(frozen=True)
+class DriveReviewBody:
     campaign: str
     power_domain: str | None
-    figures: Sequence[ReviewFigureBody]
+    figures: Sequence[ReviewFigure]
+    ssd_power: SsdPowerBody
+    """By request size, and over time."""
 
 
 def chapter(campaigns: Sequence[Campaign], readings: "Readings") -> Chapter | None:
@@ -57,11 +48,13 @@ def chapter(campaigns: Sequence[Campaign], readings: "Readings") -> Chapter | No
         tables.append(_table(review, figures))
         if review.states is not None and review.states.states:
             tables.append(_states_table(campaign, review.states, review.power_domain))
+        tables += presentation.tables_of(campaign, review.sizes, review.runs)
         plots += _plots(review)
+        plots += presentation.plots_of(campaign, review.sizes, review.runs)
         body.append(_body(review, figures))
     if not body:
         return None
-    return Chapter(tuple(tables), tuple(plots), {"drive_review": body})
+    return Chapter(tuple(tables), tuple(plots), {"drive_review": list(map(asdict, body))})
 
 
 def _review(campaign: Campaign, readings: "Readings") -> Review:
@@ -135,8 +128,7 @@ def _note(reading: StateReading) -> str:
 
 
 def _plots(review: Review) -> list[Plot]:
-    """Depths, power against bandwidth, and power states; sizes, loads and writes over time have
-    charts of their own studies."""
+    """Depths, power against bandwidth, and power states; loads have the chart of their study."""
     stamped, name = stamp_of([review.campaign]), review.campaign.name
     plots = []
     depths = _depth_panels(review)
@@ -164,7 +156,7 @@ def _depth_panels(review: Review) -> list[Panel]:
         row = review.row("read", "random", 4, depth)
         if row is None:
             continue
-        figures = drive_or_widest(row)
+        figures = row.drive_or_main
         values = {"IOPS": row["iops"]}
         if figures is not None:
             values |= {"power (W)": figures["power_w"], "IOPS/W": figures["iops_per_w"]}
@@ -182,7 +174,7 @@ def _power_against_bandwidth(review: Review) -> list[Line]:
     """One point for each experiment, in the colour of its kind of I/O."""
     points: dict[str, list[tuple[float, float]]] = {}
     for row in review.rows:
-        figures = drive_or_widest(row)
+        figures = row.drive_or_main
         bandwidth = row["bandwidth_bytes_per_s"]
         if figures is None or bandwidth is None or figures["power_w"] is None:
             continue
@@ -210,16 +202,6 @@ def _body(review: Review, figures: Sequence[ReviewFigure]) -> DriveReviewBody:
     return DriveReviewBody(
         campaign=review.campaign.name,
         power_domain=review.power_domain,
-        figures=[
-            ReviewFigureBody(
-                name=figure.name,
-                unit=figure.unit,
-                value=figure.value,
-                spread=figure.spread,
-                n=figure.n,
-                remark=figure.remark,
-                unsure=figure.unsure,
-            )
-            for figure in figures
-        ],
+        figures=figures,
+        ssd_power=presentation.body_of(review.campaign, review.sizes, review.runs),
     )

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from eeio.analysis.ranking import why_unsure
+from eeio.analysis.ranking import why_figures_unsure
 from eeio.analysis.summary import Quartiles
 from eeio.record.drive_states import DriveStates, StateReading
 from eeio.record.store import Campaign
 from eeio.studies.load import load_curves, proportionality
-from eeio.studies.powersensor3.by_size import OfSize, drive_or_widest
+from eeio.studies.powersensor3.by_size import OfSize
 from eeio.studies.powersensor3.over_time import OverTime
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class ReviewFigure:
     value: float | None
     remark: str
     n: int = 0
-    spread: tuple[float, float] | None = None
+    spread: Sequence[float] | None = None
     unsure: str | None = None
     """Why it is compared with no other drive's: a doubt, or its uncertainty."""
 
@@ -52,7 +52,7 @@ class Review:
     def power_domain(self) -> str | None:
         """Of the figures with power."""
         for row in self.rows:
-            figures = drive_or_widest(row)
+            figures = row.drive_or_main
             if figures is not None and figures["power_w"] is not None:
                 return figures.power_domain
         return None
@@ -105,7 +105,7 @@ def _of_row(
     if row is None:
         return ReviewFigure(name, unit, None, f"{remark}: {_why_left_out(review, levels)}")
     key, scale = metric
-    figures = drive_or_widest(row)
+    figures = row.drive_or_main
     if key == "bandwidth_bytes_per_s":
         quartiles: Quartiles | None = row[key]
         reason = row.why(key)
@@ -114,8 +114,7 @@ def _of_row(
         quartiles, reason, unsure = None, row.why("power_w"), None
     else:
         quartiles, reason = figures[key], figures.why(key)
-        uncertainty = figures["uncertainty_relative"]
-        unsure = why_unsure(figures.doubts, None if uncertainty is None else uncertainty.median)
+        unsure = why_figures_unsure(figures)
     if quartiles is None:
         return ReviewFigure(name, unit, None, f"{remark}: {reason or 'not measured'}")
     spread = (quartiles.q1 / scale, quartiles.q3 / scale)
@@ -126,8 +125,8 @@ def _why_left_out(review: Review, levels: tuple[str, str, int, int]) -> str:
     operation, spatiality, kib, _ = levels
     for item in review.campaign.design.not_measured:
         experiment = item.experiment
-        found = (experiment.operation, experiment.spatiality, experiment.request_size_bytes)
-        if found == (operation, spatiality, kib * _KIB):
+        planned = (experiment.operation, experiment.spatiality, experiment.request_size_bytes)
+        if planned == (operation, spatiality, kib * _KIB):
             return item.reason
     return "the campaign has no such experiment"
 
@@ -151,7 +150,7 @@ def _idle(review: Review) -> ReviewFigure:
 def _powers(review: Review) -> list[Quartiles]:
     powers = []
     for row in review.rows:
-        figures = drive_or_widest(row)
+        figures = row.drive_or_main
         if figures is not None and (power := figures["power_w"]) is not None:
             powers.append(power)
     return powers
@@ -168,9 +167,8 @@ def _why_no_power(review: Review) -> str:
 def _highest(review: Review) -> ReviewFigure:
     best: ReviewFigure | None = None
     for row in review.rows:
-        figures = drive_or_widest(row)
-        power = None if figures is None else figures["power_w"]
-        if power is None or figures is None:
+        figures = row.drive_or_main
+        if figures is None or (power := figures["power_w"]) is None:
             continue
         if best is None or best.value is None or power.median > best.value:
             remark = " ".join((row.io_label, *row.details))

@@ -1,10 +1,10 @@
 """Power, bandwidth and MiB/J of random reads, one at a time, by their size."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from eeio.analysis.ranking import why_unsure
+from eeio.analysis.ranking import why_figures_unsure
 from eeio.record.store import Campaign
 from eeio.report.campaign.columns import plain
 from eeio.report.figures.panels_of_lines import Line, Panel
@@ -12,7 +12,6 @@ from eeio.report.table_and_plot import Table
 from eeio.units.sizes import MIB, format_size
 
 if TYPE_CHECKING:
-    from eeio.analysis.domain_figures import DomainFigures
     from eeio.analysis.rows import Row
 
 FEWEST_SIZES = 4
@@ -81,35 +80,29 @@ def _is_single_random_read(row: "Row") -> bool:
     )
 
 
-def drive_or_widest(row: "Row") -> "DomainFigures | None":
-    """The figures of the drive's own power, as published; otherwise those of the main source."""
-    for domain in row.domains:
-        if domain.power_domain == "device":
-            return domain
-    return row.measured
-
-
 def _of_size(row: "Row") -> OfSize:
     assert row.experiment is not None and row.request_size_bytes is not None
     engine = dict(row.experiment.arguments).get("engine", "psync")
     bandwidth = row["bandwidth_bytes_per_s"]
-    figures = drive_or_widest(row)
+    figures = row.drive_or_main
     without_power = OfSize(
         row.request_size_bytes,
         engine,
         row.n,
-        None if bandwidth is None else bandwidth.median,
+        None,
         None,
         None,
         None,
         row.why("bandwidth_bytes_per_s") or row.why("power_w"),
     )
-    if bandwidth is None or figures is None:
+    if bandwidth is None:
+        return without_power
+    without_power = replace(without_power, bandwidth_bytes_per_s=bandwidth.median)
+    if figures is None:
         return without_power
     power, efficiency = figures["power_w"], figures["efficiency_bytes_per_j"]
     if power is None or efficiency is None:
         return without_power
-    uncertainty = figures["uncertainty_relative"]
     return OfSize(
         row.request_size_bytes,
         engine,
@@ -118,7 +111,7 @@ def _of_size(row: "Row") -> OfSize:
         power.median,
         efficiency.median,
         figures.power_domain,
-        unsure=why_unsure(figures.doubts, None if uncertainty is None else uncertainty.median),
+        unsure=why_figures_unsure(figures),
     )
 
 
@@ -143,7 +136,10 @@ def table(name: str, sizes: Sequence[OfSize]) -> Table:
         )
         for each in sizes
     )
-    notes = [f"medians; power of the {', '.join(_domains(sizes))}"] if _domains(sizes) else []
+    notes = []
+    domains = dict.fromkeys(each.power_domain for each in sizes if each.power_domain is not None)
+    if domains:
+        notes.append(f"medians; power of the {', '.join(domains)}")
     factor = span([each.efficiency_bytes_per_j for each in sizes])
     if factor is not None:
         notes.append(f"energy per byte: a factor of {plain(factor)} between the sizes")
@@ -158,10 +154,6 @@ def table(name: str, sizes: Sequence[OfSize]) -> Table:
         numeric=frozenset((2, 3, 4, 5)),
         note="\n".join(notes),
     )
-
-
-def _domains(sizes: Sequence[OfSize]) -> list[str]:
-    return list(dict.fromkeys(each.power_domain for each in sizes if each.power_domain))
 
 
 def panels(sizes: Sequence[OfSize]) -> list[Panel]:

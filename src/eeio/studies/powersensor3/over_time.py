@@ -156,13 +156,13 @@ def _intervals(
     earlier_s = 0.0
     for at_s, mb_per_s in log:
         # An entry is the mean since the one before.
-        for place, share_s in _shares(earlier_s, at_s, length_s, count):
-            written[place] += mb_per_s * MB * share_s
+        for index, share_s in _shares(earlier_s, at_s, length_s, count):
+            written[index] += mb_per_s * MB * share_s
         earlier_s = at_s
-    for place in range(count):
-        first_s, last_s = place * length_s, (place + 1) * length_s
+    for index in range(count):
+        first_s, last_s = index * length_s, (index + 1) * length_s
         power_w = series.mean_between(begin_s + first_s, begin_s + last_s)
-        bytes_per_s = written[place] / length_s
+        bytes_per_s = written[index] / length_s
         if power_w is not None and power_w > 0 and bytes_per_s > 0:
             yield Interval(first_s, last_s, power_w, bytes_per_s)
 
@@ -179,10 +179,10 @@ def _shares(
     begin_s: float, end_s: float, length_s: float, count: int
 ) -> Iterator[tuple[int, float]]:
     """Which intervals a time lies in, and for how many seconds."""
-    for place in range(int(begin_s / length_s), min(count, math.ceil(end_s / length_s))):
-        inside_s = min(end_s, (place + 1) * length_s) - max(begin_s, place * length_s)
+    for index in range(int(begin_s / length_s), min(count, math.ceil(end_s / length_s))):
+        inside_s = min(end_s, (index + 1) * length_s) - max(begin_s, index * length_s)
         if inside_s > 0:
-            yield place, inside_s
+            yield index, inside_s
 
 
 def change_of(intervals: Sequence[Interval]) -> Change | None:
@@ -197,19 +197,19 @@ def change_of(intervals: Sequence[Interval]) -> Change | None:
     if before < CHANGED * after:
         return None
     limit = math.sqrt(before * after)
-    for place in range(len(intervals) - together + 1):
-        if max(each_mib_per_j[place : place + together]) < limit:
-            return _change(intervals, place, intervals[lowest : lowest + tenth])
+    for index in range(len(intervals) - together + 1):
+        if max(each_mib_per_j[index : index + together]) < limit:
+            return _change(intervals, index, intervals[lowest : lowest + tenth])
     return None
 
 
-def _change(intervals: Sequence[Interval], place: int, worst: Sequence[Interval]) -> Change | None:
+def _change(intervals: Sequence[Interval], index: int, worst: Sequence[Interval]) -> Change | None:
     # The drive may have changed within the interval before.
-    earlier = intervals[: place - 1]
-    if place < 2:
+    earlier = intervals[: index - 1]
+    if index < 2:
         return None
     return Change(
-        at_s=intervals[place].begin_s,
+        at_s=intervals[index].begin_s,
         before_w=_mean_w(earlier),
         after_w=_mean_w(worst),
         before_mib_per_s=_mean_mib_per_s(earlier),

@@ -44,26 +44,6 @@ LOWEST_MIB_PER_S, HIGHEST_MIB_PER_S = 15.0, 3027.0
 FACTOR_BY_SIZE = 110.0
 """Energy per byte: the smallest requests over the largest."""
 
-WRITES_BY_MINUTE: Mapping[int, Point] = MappingProxyType(
-    {
-        0: Point(3.09, 341, 110),
-        1: Point(3.19, 341, 107),
-        2: Point(3.19, 341, 107),
-        3: Point(3.19, 341, 107),
-        4: Point(3.82, 324, 85),
-        5: Point(5.57, 146, 26),
-        6: Point(5.56, 159, 29),
-        8: Point(5.54, 186, 34),
-        10: Point(5.52, 218, 39),
-        12: Point(5.48, 256, 47),
-        14: Point(5.45, 300, 55),
-        16: Point(5.31, 336, 63),
-        17: Point(5.43, 287, 53),
-        18: Point(5.46, 280, 51),
-    }
-)
-"""Random writes of 4 KiB at depth 1 after a fill, means of minutes."""
-
 BEFORE_W, AFTER_W = 3.19, 5.57
 CHANGE_S = 282.0
 """About 4.7 min."""
