@@ -108,14 +108,14 @@ import old-results --dry-run --format json
 import old-results --power watts.log --power-offset 0
 import power third 'csv:w.csv,map=time:time+power_w:watts,lag_s=0,averages_s=0.1' --power-offset 0 --dry-run --format json
 import power third 'csv:w.csv,map=time:time+power_w:watts,lag_s=0,averages_s=0.1' --power-offset 0
-import power third 'csv:w.csv,map=time:time+power_w:watts,lag_s=0,averages_s=0.1' --power-offset 0 --replace
+import power replaced 'csv:w.csv,map=time:time+power_w:watts,lag_s=0,averages_s=0.1' --power-offset 0 --replace
 import old-results
 fleet collect data/eeio/results/before
 fleet submit --show-template
 doctor restore
 setup --dry-run
 setup --no-packages
-rm third --yes
+rm unwanted --yes
 profile install
 completion bash
 profile new mycopy --folder own-profiles --suite try -- cp mix.yaml target/b
@@ -198,7 +198,9 @@ def _with_campaigns(home: Path, meter: str, starter: Starter) -> None:
         done = user.type(f"run {suite} --directory target --name {name} --repetitions 3 --idle 0.3")
         assert done.returncode == 0, done.stderr
     stored = home / "data/eeio/results"
-    shutil.copytree(stored / "before", stored / "third")
+    # Tests may run in any order: what a command changes or removes has a campaign of its own.
+    for name in ("third", "replaced", "unwanted"):
+        shutil.copytree(stored / "before", stored / name)
     begin_s = datetime.fromisoformat(load(stored / "before").runs[0].started_utc).timestamp() - 60
     (home / "w.csv").write_text(
         "time,watts\n" + "".join(f"{begin_s + k / 10:.1f},50.{k % 10}\n" for k in range(3000))
