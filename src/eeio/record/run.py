@@ -38,6 +38,8 @@ Level = Literal["device", "filesystem", "library", "application", "context"]
 LEVELS: tuple[Level, ...] = ("device", "filesystem", "library", "application")
 
 OPERATIONS = ("read", "write", "mixed", "metadata")
+NOT_STATED = "not stated"
+"""The operation of a phase whose imported file says neither read nor write; it is not valid."""
 SPATIALITIES = ("sequential", "random", "strided", "mixed", "none")
 DEMO = "demo"
 
@@ -187,7 +189,7 @@ class Phase:
     """
 
     name: str
-    operation: Annotated[str, OPERATIONS]
+    operation: Annotated[str, (*OPERATIONS, NOT_STATED)]
     spatiality: Annotated[str, SPATIALITIES] | None
     request_size_bytes: Annotated[int, q.REQUEST_SIZE] | None
     bytes_moved: Annotated[int, q.SIZE] | None

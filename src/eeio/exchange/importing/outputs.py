@@ -12,7 +12,7 @@ from pathlib import Path
 from eeio.errors import EeioError, LimitError, ToolOutputError
 from eeio.files import inputs
 from eeio.record import consistency
-from eeio.record.run import ContextValue, Phase
+from eeio.record.run import NOT_STATED, OPERATIONS, ContextValue, Phase
 from eeio.units import quantities
 from eeio_parsers import formats
 from eeio_parsers.found import FoundPhase, FoundReport, with_mixed
@@ -20,7 +20,6 @@ from eeio_parsers.lmbench import run as lmbench
 
 _NO_WINDOW = "imported: eeio did not observe its I/O"
 _NOT_DURABLE = "imported: the file does not report when its bytes were on the device"
-_OPERATIONS = ("read", "write", "mixed", "metadata")
 
 
 @dataclass(frozen=True)
@@ -110,7 +109,7 @@ def recorded(found: FoundPhase, tool: str | None) -> Phase:
     flushed = writes and formats.rules_of(tool).flushes(found.options)
     phase = Phase(
         name=found.operation or found.name,
-        operation=found.operation if found.operation in _OPERATIONS else "mixed",
+        operation=found.operation if found.operation in OPERATIONS else NOT_STATED,
         spatiality=found.access_pattern,
         request_size_bytes=found.request_bytes,
         bytes_moved=found.bytes if found.operation != "metadata" else 0,
@@ -142,7 +141,7 @@ def _metrics(found: FoundPhase) -> dict[str, float]:
 def _why_invalid(found: FoundPhase, phase: Phase) -> Iterator[str]:
     if found.error:
         yield found.error
-    if found.operation not in _OPERATIONS:
+    if found.operation not in OPERATIONS:
         yield "neither a read nor a write, or the file does not report which"
     if found.bytes == 0 and found.bandwidth_bytes_per_s:
         yield "a bandwidth without bytes"

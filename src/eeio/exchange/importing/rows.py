@@ -10,13 +10,12 @@ from typing import Any, overload
 from eeio.exchange.importing.file_names import file_names
 from eeio.exchange.importing.imported import Imported
 from eeio.exchange.importing.outputs import recorded
-from eeio.record.run import CacheLayers, Experiment, Machine, Run
+from eeio.record.run import OPERATIONS, CacheLayers, Experiment, Machine, Run
 from eeio_parsers import formats
 from eeio_parsers.found import FoundPhase, FoundReport
 from eeio_parsers.rules import FoundFile
 
 _NO_DEVICE = "imported: nothing was counted at the device"
-_OPERATIONS = ("read", "write", "mixed", "metadata")
 _SOURCE = re.compile(
     r"imported from (.+), report (\d{1,9}), group (.*), SHA-256 ([0-9a-f]{64})", re.DOTALL
 )
@@ -155,7 +154,7 @@ def _experiment(
     return Experiment(
         level=rules.level,
         tool=row.file.tool or "unknown",
-        operation=operation if operation in _OPERATIONS else None,
+        operation=operation if operation in OPERATIONS else None,
         spatiality=first.access_pattern,
         request_size_bytes=first.request_bytes,
         cache=CacheLayers({True: "off", False: "on", None: None}[first.direct], None),
