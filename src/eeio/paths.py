@@ -39,8 +39,8 @@ def check_campaign_to_change(folder: Path, done: str) -> None:
     for path in (folder, folder / "campaign.json"):
         if (reason := why_untrusted(path)) is not None:
             raise RejectedError(
-                f"{path}: not {done} as root: {reason}. Change its owner (chown -R root), or use "
-                "eeio as that user (sudo -u)"
+                f"{path}: not {done} as root: {reason}. Use eeio as the user who owns it: "
+                "sudo -u USER eeio ..."
             )
 
 

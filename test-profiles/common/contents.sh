@@ -1,6 +1,15 @@
 # What is in the folder of the test files must be what eeio can have made: a drive that somebody else has formatted
 # may have links there, with root as their owner. The rule of eeio/files/trust.py. For scratch.sh.
 # shellcheck shell=sh disable=SC2154 # scratch.sh sets $scratch and $users, and has `refuse`
+check_mounts() { # FOLDER without links: leaves where something is mounted on it or below it, before any repair that
+	# deletes: a mount leads to files of somebody else, and a bind mount may have the same device number
+	point=$(folder=$1 LC_ALL=C awk '
+		{ gsub(/\\040/, " ", $5); gsub(/\\011/, "\t", $5); gsub(/\\012/, "\n", $5); gsub(/\\134/, "\\", $5) }
+		index($5 "/", ENVIRON["folder"] "/") == 1 { print $5; exit }' /proc/self/mountinfo)
+	[ -z "$point" ] || refuse "$(printf '%s' "$point is a mount point, so it is not used. Repair: umount $(quoted "$point")" |
+		tr '\001-\037\177' '?')"
+}
+
 planted() { # FIND-OPTION... -> `PROBLEM VALUE NAME` of the first entry below the current folder that is none of eeio's
 	others=2
 	[ "$(id -u)" != 0 ] || others=22

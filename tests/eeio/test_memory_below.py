@@ -101,7 +101,8 @@ def test_test_files_on_another_file_system_than_the_directory_are_rejected(
     """Its drive and caches were taken for those of the directory."""
     with mounts.mounted(Path("tmpfs"), tmp_path / "eeio-scratch", "-t", "tmpfs", "-o", "mode=700"):
         output = in_process(*_arguments(tmp_path), code=2).err
-    assert f"{tmp_path}/eeio-scratch: another file system is mounted there" in output
+    scratch = f"{tmp_path}/eeio-scratch"
+    assert f"{scratch} is a mount point, so it is not used. Repair: umount {scratch}" in output
 
 
 def test_an_image_on_a_file_system_without_a_device_has_no_known_drive(tmp_path: Path) -> None:

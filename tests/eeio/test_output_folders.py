@@ -144,6 +144,18 @@ def test_pipes_and_standard_output_are_written_in_place(base: Path) -> None:
     os.close(read)
 
 
+def test_a_pipe_that_another_user_made_is_not_written(base: Path) -> None:
+    """It let root wait for ever, or gave the report to that user."""
+    sticky = base / "sticky"
+    sticky.mkdir()
+    sticky.chmod(0o1777)
+    pipe = sticky / "report.json"
+    os.mkfifo(pipe)
+    os.chown(pipe, USER, USER)
+    with pytest.raises(PermissionError, match=f"a pipe of user {USER}"):
+        write_file(pipe, b"text")
+
+
 def test_a_file_behind_standard_output_is_rejected(base: Path) -> None:
     """Its name in /dev was replaced."""
     with (base / "out").open("wb") as file:

@@ -8,8 +8,9 @@ from functools import cached_property
 from eeio.analysis.domain_figures import mixed_calibrations
 from eeio.analysis.io_label import io_label
 from eeio.analysis.meter_agreement import agreement
-from eeio.analysis.metrics import Metric, in_cells
+from eeio.analysis.metrics import METRICS, Metric, in_cells
 from eeio.analysis.observation import Key, Missing, Observation, Value
+from eeio.analysis.ranking import why_unsure
 from eeio.analysis.repetitions import Repetitions, repetitions_of
 from eeio.analysis.selection import (
     is_compared,
@@ -22,6 +23,7 @@ from eeio.record.design import PlannedExperiment
 from eeio.record.run import DEMO, DOMAINS, EnergyReading, Experiment, Phase
 from eeio.record.store import Campaign, once
 from eeio.record.windows import GB, Window, flush_of, request_size_of
+from eeio.units.quantities import MOST_UNCERTAIN
 from eeio.units.sizes import format_size
 
 BANDWIDTH, EFFICIENCY = "bandwidth_bytes_per_s", "efficiency_bytes_per_j"
@@ -33,6 +35,10 @@ P99 = "latency_p99_s"
 J_PER_GB, S_PER_GB = "energy_j_per_gb", "seconds_per_gb"
 """Energy and time of 10^9 bytes, of the power domain that the efficiency is of: for layers."""
 J_PER_GB_OF = {domain: f"energy_{domain}_j_per_gb" for domain in DOMAINS}
+OF_EFFICIENCY = frozenset(metric.key for metric in METRICS if metric.of_domain)
+"""Those of the widest power domain."""
+OF_POWER = OF_EFFICIENCY.union(POWER.values(), J_PER_GB_OF.values())
+"""All that depend on a power meter."""
 EXECUTION_S = "execution_s"
 """The time of one execution of a command (`eeio bench`)."""
 COMMAND = "command"
@@ -491,6 +497,21 @@ def _why_unused(reading: EnergyReading) -> Missing:
 def largest_uncertainty(*cells: Cell) -> float:
     """Of their energies, as a share; 0 where no meter states one."""
     return max((cell.known(UNCERTAINTY) or 0.0 for cell in cells), default=0.0)
+
+
+def why_unsure_cells(*cells: Cell, most: float = MOST_UNCERTAIN) -> str | None:
+    """Why their powers and energies are compared with no other; None if they are."""
+    doubts = [doubt for cell in cells for doubt in cell.doubts]
+    return why_unsure(doubts, largest_uncertainty(*cells), most)
+
+
+def without_unsure(cell: Cell, most: float = MOST_UNCERTAIN) -> Cell:
+    """The cell, with the reason in place of powers and energies that are compared with no other."""
+    reason = why_unsure_cells(cell, most=most)
+    if reason is None:
+        return cell
+    unsure = dict.fromkeys(OF_POWER.intersection(cell.measured), Missing(reason))
+    return replace(cell, figures={**cell.figures, **unsure})
 
 
 def fits(cell: Cell, where: Where) -> bool:

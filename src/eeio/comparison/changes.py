@@ -12,11 +12,13 @@ from eeio.comparison.cells import (
     EXECUTION_S,
     J_PER_GB,
     J_PER_GB_OF,
+    OF_EFFICIENCY,
+    OF_POWER,
     POWER,
     Cell,
     largest_uncertainty,
+    why_unsure_cells,
 )
-from eeio.record.reasons import imprecise_energy
 from eeio.record.run import DEMO
 from eeio.statistics.adjustment import Adjustment, adjust
 from eeio.statistics.decision import Change, Rule, answered, change
@@ -25,8 +27,6 @@ from eeio.units.quantities import MOST_UNCERTAIN
 Verdict = Literal["better", "worse", "none above", "open", "not compared"]
 
 _MORE_IS_BETTER = frozenset(metric.key for metric in METRICS if metric.better == "more")
-OF_EFFICIENCY = frozenset(metric.key for metric in METRICS if metric.of_domain)
-"""Those of the widest power domain."""
 OF_DRIVE = J_PER_GB_OF["device"]
 """The drive's own energy, next to that of the widest domain."""
 
@@ -118,8 +118,8 @@ def changes(
     adjustment: Adjustment = "benjamini-hochberg",
 ) -> Changes:
     """Names and cells of two campaigns. Directions are adjusted over all experiments of a metric;
-    an energy that is known to worse than MOST_UNCERTAIN has an answer only where the change exceeds
-    what both meters may be wrong."""
+    a doubtful energy has no answer, and one that is known to worse than MOST_UNCERTAIN has one only
+    where the change exceeds what both meters may be wrong."""
     first, second = (by_what(cells) for _, cells in (before, after))
     pairs = []
     for key in first:
@@ -237,16 +237,18 @@ def _why_not(pair: tuple[Cell, Cell], metric: str, found: Change) -> str | None:
         return "the energies are of different power domains"
     limit = doubt(*pair, metric)
     if limit == math.inf or (limit > 0 and found.answer not in ("higher", "lower")):
-        return imprecise_energy(largest_uncertainty(*pair))
+        return why_unsure_cells(*pair)
     return None
 
 
 def doubt(before: Cell, after: Cell, metric: str) -> float:
     """What the meters may be wrong in a change, on the logarithmic scale: 0 where they are known
     well enough, because two campaigns have the same meter; else all that both may be wrong, and
-    infinite where one of them may be wrong by its whole value."""
-    if metric not in (*OF_EFFICIENCY, *POWER.values(), OF_DRIVE):
+    infinite where one of them is doubtful or may be wrong by its whole value."""
+    if metric not in OF_POWER:
         return 0.0
+    if before.doubts or after.doubts:
+        return math.inf
     if largest_uncertainty(before, after) <= MOST_UNCERTAIN:
         return 0.0
     first, second = largest_uncertainty(before), largest_uncertainty(after)

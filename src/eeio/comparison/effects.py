@@ -5,14 +5,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-from eeio.analysis.observation import Missing
-from eeio.comparison.cells import EFFICIENCY, POWER, TESTED, Cell, largest_uncertainty
+from eeio.comparison.cells import EFFICIENCY, TESTED, Cell, without_unsure
 from eeio.comparison.differences import ALPHA, Difference, differences, largest
 from eeio.comparison.pairing import FOLLOWS, Index, Rest
-from eeio.record.reasons import imprecise_energy
 from eeio.statistics.adjustment import Adjustment
 from eeio.statistics.rank_tests import dunn_p
-from eeio.units.quantities import MOST_UNCERTAIN
 
 FACTORS = (
     "buffer",
@@ -51,9 +48,9 @@ def effects(
     metrics: Sequence[str] = TESTED,
     factors: Sequence[str] = FACTORS,
 ) -> list[Effect]:
-    """Every factor's effect on every metric, in both directions. Energies that are too uncertain,
-    and those of different power domains, are not compared, as in `changes`."""
-    precise = list(map(_without_uncertain, cells))
+    """Every factor's effect on every metric, in both directions. Energies that are doubtful or too
+    uncertain, and those of different power domains, are not compared, as in `changes`."""
+    precise = list(map(without_unsure, cells))
     of_domain = [metric for metric in metrics if metric == EFFICIENCY]
     of_others = [metric for metric in metrics if metric != EFFICIENCY]
     made: list[Effect] = []
@@ -86,14 +83,6 @@ def _effects(
         for (first, second), of_pair in tested:
             if of_pair:
                 yield from _both_ways(metric, factor, first, second, of_pair, alpha)
-
-
-def _without_uncertain(cell: Cell) -> Cell:
-    if largest_uncertainty(cell) <= MOST_UNCERTAIN:
-        return cell
-    reason = Missing(imprecise_energy(largest_uncertainty(cell)))
-    uncertain = dict.fromkeys((EFFICIENCY, *POWER.values()), reason)
-    return replace(cell, figures={**cell.figures, **uncertain})
 
 
 def _with_domain(cell: Cell) -> Cell:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 
 from eeio.analysis.metrics import METRICS
-from eeio.comparison.cells import BANDWIDTH, EFFICIENCY, POWER, Cell, cells_of
+from eeio.comparison.cells import BANDWIDTH, EFFICIENCY, POWER, Cell, cells_of, without_unsure
 from eeio.comparison.changes import PLACE
 from eeio.comparison.history import machine_differences
 from eeio.record.run import Machine
@@ -137,6 +137,11 @@ def _kind_name(kind: tuple[object, ...]) -> str:
     return f"{count} x {processor or architecture}, {drive or 'unknown drive'}"
 
 
+def _without_doubtful(cell: Cell) -> Cell:
+    """All nodes have meters of one kind, so an uncertainty that they share is no difference."""
+    return without_unsure(cell, math.inf)
+
+
 Values = dict[tuple[str, str], dict[str, float]]
 """(metric, experiment) -> node -> logarithm of its value."""
 
@@ -146,7 +151,7 @@ def _values(nodes: Sequence[NodeResults]) -> Values:
         (node.name, cell, cell.label(PLACE, tool=True))
         for node in nodes
         if node.campaign is not None
-        for cell in cells_of(node.campaign)
+        for cell in map(_without_doubtful, cells_of(node.campaign))
     ]
     # Experiments may differ in arguments that no label shows; their ids are equal on all nodes.
     ids: dict[str, set[str]] = {}

@@ -25,10 +25,17 @@ from typing import Literal
 from scipy.special import stdtr, stdtrit
 
 from eeio.analysis.metrics import named
-from eeio.comparison.cells import BANDWIDTH, EXECUTION_S, J_PER_GB, POWER, Cell, largest_uncertainty
-from eeio.comparison.changes import OF_EFFICIENCY, PLACE, by_what, doubt, only
+from eeio.comparison.cells import (
+    BANDWIDTH,
+    EXECUTION_S,
+    J_PER_GB,
+    OF_EFFICIENCY,
+    POWER,
+    Cell,
+    why_unsure_cells,
+)
+from eeio.comparison.changes import PLACE, by_what, doubt, only
 from eeio.errors import EeioError
-from eeio.record.reasons import imprecise_energy
 from eeio.record.store import Campaign
 from eeio.statistics.adjustment import adjust
 from eeio.statistics.decision import welch
@@ -143,7 +150,7 @@ def gate(
                     cell.values(key),
                     other.values(key),
                     doubt(cell, other, key),
-                    imprecise_energy(largest_uncertainty(cell, other)),
+                    why_unsure_cells(cell, other),
                     log_change(metric, share),
                     log_change(metric, share if detect is None else detect),
                     named(metric).better,
@@ -224,7 +231,7 @@ def why_not_tested(
     if min(*cell.values(key), *other.values(key)) <= 0:
         return "a value of 0 has no ratio"
     if doubt(cell, other, key) == math.inf:
-        return imprecise_energy(largest_uncertainty(cell, other))
+        return why_unsure_cells(cell, other)
     return None
 
 
@@ -270,7 +277,7 @@ class _Tested:
     before: Sequence[float]
     after: Sequence[float]
     doubt: float
-    why_doubtful: str
+    why_doubtful: str | None
     tolerated: float
     detect: float
     better: Literal["more", "less"] | None

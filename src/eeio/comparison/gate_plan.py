@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import chdtri, ndtr, stdtrit
 
-from eeio.comparison.cells import Cell, largest_uncertainty
+from eeio.comparison.cells import Cell, why_unsure_cells
 from eeio.comparison.changes import PLACE, doubt
 from eeio.comparison.gate import (
     ALPHA,
@@ -27,7 +27,6 @@ from eeio.comparison.gate import (
 )
 from eeio.comparison.precision import log_variance
 from eeio.errors import EeioError
-from eeio.record.reasons import imprecise_energy
 from eeio.statistics.decision import MOST_REPETITIONS, least_repetitions
 from eeio.statistics.moderation import moderated
 
@@ -87,9 +86,9 @@ def gate_plan(earlier: Side, share: float, metric: str | None, detect: float) ->
         for (cell, key), variance in zip(tested, variances, strict=True):
             # The meters may be wrong by this much in any change, however often it is measured.
             clear = beyond - doubt(cell, cell, key)
-            if clear <= 0:
-                reason = imprecise_energy(largest_uncertainty(cell))
-                without.append(Unanswered(_label(cell), reason))
+            unsure = why_unsure_cells(cell)
+            if unsure is not None and clear <= 0:
+                without.append(Unanswered(_label(cell), unsure))
                 continue
             least = _least(clear, variance, usual, level)
             if least is None:

@@ -8,8 +8,8 @@ from itertools import pairwise
 
 from eeio.analysis.metrics import METRICS, named
 from eeio.comparison.campaigns import named_cells
-from eeio.comparison.cells import J_PER_GB, Cell
-from eeio.comparison.changes import OF_EFFICIENCY, PLACE, What, by_what
+from eeio.comparison.cells import J_PER_GB, OF_EFFICIENCY, Cell, without_unsure
+from eeio.comparison.changes import PLACE, What, by_what
 from eeio.record.run import Machine
 from eeio.record.store import Campaign
 from eeio.statistics.change_points import LEAST_VALUES, change_points
@@ -106,7 +106,9 @@ def history(suite: str, campaigns: Sequence[Campaign], metric: str | None = None
     points: dict[_Place, list[tuple[Campaign, Point]]] = {}
     labels: dict[_Place, str] = {}
     for campaign, of_one in zip(ordered, cells, strict=True):
-        for experiment, cell in by_what(of_one).items():
+        for experiment, any_cell in by_what(of_one).items():
+            # One meter measured all campaigns of a series, so its uncertainty is no change.
+            cell = without_unsure(any_cell, math.inf)
             value = cell.known(key)
             if value is None or value <= 0:
                 continue

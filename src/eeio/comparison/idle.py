@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from eeio.comparison.cells import POWER, Cell
+from eeio.comparison.cells import POWER, Cell, without_unsure
 from eeio.record.store import Campaign
 
 
@@ -28,7 +28,8 @@ def idle_and_busy(campaign: Campaign, cells: Sequence[Cell]) -> list[IdleBusy]:
     """Each measured domain of a campaign, idle against the experiment with the highest system
     power, and the `rest`: system power less the power of its parts.
 
-    All domains are those of that one experiment, so that they add up.
+    A doubtful power has its reason instead. All domains are those of that one experiment, so that
+    they add up.
     """
     measured = {}
     for d, m in POWER.items():
@@ -39,10 +40,13 @@ def idle_and_busy(campaign: Campaign, cells: Sequence[Cell]) -> list[IdleBusy]:
     widest = next(iter(measured.values()))
     busiest = max((cell for cell in cells if cell.n(widest)), key=lambda cell: cell.median(widest))
     label = busiest.label(without=("machine", "device"))
+    sure = without_unsure(busiest, math.inf)
     by_domain = {}
     for domain, metric in measured.items():
         idle_w, median_w, reason = _idle_power(campaign, domain)
-        busy_w = busiest.known(metric)
+        busy_w, why = sure.known(metric), sure.why(metric)
+        if why is None and idle_w is None:
+            why = reason
         by_domain[domain] = IdleBusy(
             busiest.factors["machine"],
             busiest.factors["device"],
@@ -52,7 +56,7 @@ def idle_and_busy(campaign: Campaign, cells: Sequence[Cell]) -> list[IdleBusy]:
             busy_w,
             _less(busy_w, [idle_w]),
             label,
-            reason if idle_w is None else None,
+            why,
         )
     return [*by_domain.values(), *_rest(by_domain)]
 

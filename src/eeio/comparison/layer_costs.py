@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypedDict
 
-from eeio.comparison.cells import J_PER_GB, S_PER_GB, largest_uncertainty
+from eeio.comparison.cells import J_PER_GB, S_PER_GB, why_unsure_cells
 from eeio.comparison.differences import ALPHA
 from eeio.comparison.layers import Match
-from eeio.record.reasons import imprecise_energy
 from eeio.statistics.adjustment import adjust
 from eeio.statistics.bootstrap import Estimate, difference_interval
 from eeio.statistics.rank_tests import MannWhitney, mann_whitney
@@ -115,9 +114,9 @@ def _cost(
         energy = Estimate(None, None, energy.n, reason)
     seconds = difference_interval(*_values(match, S_PER_GB))
     n = min(energy.n if energy.value is not None else seconds.n)
-    worst = largest_uncertainty(match.upper, match.lower)
-    if worst > most_uncertain and energy.value is not None:
-        verdict = imprecise_energy(worst)
+    unsure = why_unsure_cells(match.upper, match.lower, most=most_uncertain)
+    if unsure is not None and energy.value is not None:
+        verdict = unsure
     else:
         verdict = _verdict(energy, test, p, alpha)
     return LayerCost(match, energy, seconds, n, verdict)

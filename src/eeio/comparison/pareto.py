@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypedDict
 
-from eeio.analysis.ranking import why_unsure
 from eeio.comparison.cells import (
     BANDWIDTH,
     EFFICIENCY,
@@ -18,7 +17,7 @@ from eeio.comparison.cells import (
     P99,
     S_PER_GB,
     Cell,
-    largest_uncertainty,
+    why_unsure_cells,
 )
 from eeio.record.run import DEMO
 from eeio.units.quantities import MOST_UNCERTAIN
@@ -109,7 +108,7 @@ def _why_not(cell: Cell, most_uncertain: float) -> str | None:
         return "demo power is not ranked"
     if cell.factors["durable"] == "no":
         return "not durable"
-    return why_unsure(cell.doubts, largest_uncertainty(cell), most_uncertain)
+    return why_unsure_cells(cell, most=most_uncertain)
 
 
 def _placed(group: Sequence[Choice]) -> list[Choice]:

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 
 from eeio.analysis.metrics import in_cells
 from eeio.analysis.observation import Missing
-from eeio.comparison.cells import POWER, UNCERTAINTY, Cell, Measured, cells_of
-from eeio.comparison.changes import OF_DRIVE, OF_EFFICIENCY, Changes, by_what, changes
+from eeio.comparison.cells import OF_EFFICIENCY, POWER, UNCERTAINTY, Cell, Measured, cells_of
+from eeio.comparison.changes import OF_DRIVE, Changes, by_what, changes
 from eeio.comparison.precision import log_variance
 from eeio.errors import EeioError
 from eeio.record.store import Campaign
@@ -170,7 +170,8 @@ def _joined(cells: Sequence[Cell]) -> Cell:
     figures = {}
     for metric in (*_metrics(), UNCERTAINTY):
         figures[metric] = _of_sessions(cells, metric, sources.get(metric, 1) > 1)
-    return replace(cells[0], figures=figures)
+    doubts = tuple(dict.fromkeys(doubt for cell in cells for doubt in cell.doubts))
+    return replace(cells[0], figures=figures, doubts=doubts)
 
 
 def _of_sessions(cells: Sequence[Cell], metric: str, is_mixed: bool) -> Measured | Missing:

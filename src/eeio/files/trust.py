@@ -240,6 +240,9 @@ def risk_of_scratch(scratch: Path) -> Risk | None:
     except OSError:
         return None
     directory = scratch.parent
+    # Before all others, whose repairs may delete: a mount leads to files of somebody else.
+    if (risk := _risk_of_mount_below(directory.resolve() / scratch.name)) is not None:
+        return risk
     if os.geteuid() == 0 and _has_access_list(scratch):
         problem = "has an access control list"
         return Risk(scratch, problem, f"setfacl -bk {_quoted(directory)} {_quoted(scratch)}")
@@ -254,6 +257,15 @@ def risk_of_scratch(scratch: Path) -> Risk | None:
     if replaceable and replaceable.kind != "writable":  # another user may be measuring there
         repair = _repair_by_new_folder(_quoted(directory))
     return Risk(scratch, problem, repair)
+
+
+def _risk_of_mount_below(folder: Path) -> Risk | None:
+    """A bind mount of the same file system has the same device number: only its line shows it."""
+    for mount in _mounts():
+        point = mount.mount_point
+        if point.is_relative_to(folder):
+            return Risk(point, "is a mount point, so it is not used", f"umount {_quoted(point)}")
+    return None
 
 
 def _problem_of_entry(status: os.stat_result, users: frozenset[int]) -> str | None:
@@ -484,9 +496,13 @@ def make_folder(folder: Path, mode: int = 0o777) -> None:
 def open_stream(path: Path) -> FileIO | None:
     """A pipe or character device, to write to it; None if it is neither. It is unbuffered. A link
     is followed only if a trusted user made it: that of another one in /tmp may lead to any device.
-    Raises OSError."""
-    is_trusted_link = path.is_symlink() and path.lstat().st_uid in trusted_users()
-    follow = 0 if is_trusted_link else os.O_NOFOLLOW
+    Raises OSError; PermissionError for a pipe that another user made in /tmp, who may read it or
+    let the program wait."""
+    status = path.lstat()
+    is_trusted = status.st_uid in trusted_users()
+    if stat.S_ISFIFO(status.st_mode) and not is_trusted:
+        raise PermissionError(errno.EPERM, f"a pipe of user {status.st_uid}", str(path))
+    follow = 0 if stat.S_ISLNK(status.st_mode) and is_trusted else os.O_NOFOLLOW
     flags = os.O_WRONLY | os.O_APPEND | os.O_NOCTTY | os.O_CLOEXEC | follow
     file = FileIO(os.open(path, flags), "wb")
     mode = os.fstat(file.fileno()).st_mode

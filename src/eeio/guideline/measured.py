@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 from eeio.analysis.characterization import characterize
 from eeio.analysis.domain_figures import DomainFigures
-from eeio.analysis.ranking import why_figures_unsure, why_unsure
+from eeio.analysis.ranking import why_figures_unsure
 from eeio.comparison.cells import (
     BANDWIDTH,
     J_PER_GB_OF,
     POWER,
     cells_of,
-    largest_uncertainty,
     why_too_slow,
+    why_unsure_cells,
 )
 from eeio.guideline.servers import CellValues
 from eeio.guideline.workload import CellKey
@@ -56,7 +56,7 @@ def cells(campaign: Campaign, choice: Choice, domain: str, left_out: LeftOut) ->
         if (slow := why_too_slow(cell, choice.max_p99_s)) is not None:
             left_out.setdefault(slow, []).append(f"{campaign.name}: {cell.label()}")
             continue
-        if (unsure := why_unsure(cell.doubts, largest_uncertainty(cell))) is not None:
+        if (unsure := why_unsure_cells(cell)) is not None:
             left_out.setdefault(unsure, []).append(f"{campaign.name}: {cell.label()}")
             continue
         both, without = cell.together(BANDWIDTH, power, energy)

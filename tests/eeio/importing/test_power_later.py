@@ -353,7 +353,7 @@ def test_root_changes_no_campaign_of_another_user(
     os.chown(folder, 12345, 12345)
     power = ["power", "theirs", log] if command == "power" else [str(reports), "--power", log]
     done = in_process("import", *power, code=2 if command == "power" else 0)
-    reason = f"{folder}: not changed as root: {folder} is owned by user 12345. Change its owner"
+    reason = f"{folder}: not changed as root: {folder} is owned by user 12345. Use eeio as"
     assert reason in done.err
     assert not victim.exists() and not (folder / "before-power-1").exists()
 

@@ -1,6 +1,7 @@
 """What changed from one campaign to another, and the line that says whether it helped."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from tests.cells import measured
@@ -106,6 +107,19 @@ def test_what_is_not_comparable_has_no_verdict() -> None:
     apart = found([cell("a", "4 KiB", around(100))], [cell("b", "1 MiB", around(200))])
     assert apart.experiments == () and len(apart.only_before) == len(apart.only_after) == 1
     assert "not decided: they have no experiment in common" in report.answer(apart)
+
+
+def test_a_doubtful_energy_has_no_verdict_however_large_the_change() -> None:
+    """Its clock was 20 s ahead: better by 34 %, while it was worse by 22 %."""
+    before = cell("a", "4 KiB", around(100))
+    after = replace(cell("b", "4 KiB", around(200)), doubts=("the clock is ahead by 20 s",))
+    for made in (found([before], [after]), found([after], [before])):
+        metrics = made.experiments[0].metrics
+        for metric in (J_PER_GB, EFFICIENCY, SYSTEM):
+            assert metrics[metric].verdict == "not compared"
+            assert metrics[metric].reason == "doubtful: the clock is ahead by 20 s"
+        assert metrics[BANDWIDTH].verdict in ("better", "worse"), "no meter is in it"
+        assert made.mean_ratio(J_PER_GB) is None
 
 
 def test_a_change_beyond_what_the_meters_may_be_wrong_has_a_verdict() -> None:

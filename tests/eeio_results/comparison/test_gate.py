@@ -49,6 +49,16 @@ def test_worse_by_more_than_the_share_is_found_by_name() -> None:
     assert verdicts(judged(before, after, 0.30)) == ["passed"] * 3
 
 
+@pytest.mark.parametrize("factor", [0.5, 2.0])
+def test_a_doubtful_energy_is_not_tested(factor: float) -> None:
+    before = [cell("a", "4 KiB", around(100))]
+    after = [replace(cell("b", "4 KiB", around(100 * factor)), doubts=("two meters disagree",))]
+    for metric in ("J/GB", "MB/J", "W"):
+        for row in (*judged(before, after, 0.05, metric).rows, *judged(after, before).rows):
+            assert (row.verdict, row.reason) == ("not tested", "doubtful: two meters disagree")
+    assert verdicts(judged(before, after, 0.05, "MB/s")) != ["not tested"]
+
+
 @pytest.mark.parametrize(
     ("metric", "share", "verdict"),
     [

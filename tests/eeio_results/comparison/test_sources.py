@@ -9,7 +9,7 @@ from tests.eeio_results.made import EXPERIMENT, MACHINE, design, energy, phase, 
 
 from eeio.analysis.characterization import characterize
 from eeio.comparison.campaigns import compare, named_cells
-from eeio.comparison.cells import EFFICIENCY, J_PER_GB, POWER, cells_of
+from eeio.comparison.cells import BANDWIDTH, EFFICIENCY, J_PER_GB, POWER, cells_of
 from eeio.comparison.fleet import NodeResults, fleet
 from eeio.comparison.gate import Side, gate
 from eeio.comparison.history import history
@@ -127,6 +127,45 @@ def test_a_node_without_the_system_s_power_is_no_outlier_by_it(tmp_path: Path) -
     ]
     nodes.append(NodeResults("x", campaign(tmp_path, "x", [(PACKAGE,)] * 2, host="x")))
     assert [one for one in fleet(nodes).outliers if one.node == "x"] == []
+
+
+DOUBTED = replace(energy(80.0, reasons=("the clock is ahead",)), doubtful=True)
+
+
+def test_a_doubtful_power_makes_no_change_in_a_history_and_no_outlier(tmp_path: Path) -> None:
+    days = []
+    for k in range(16):
+        reading = SYSTEM if k < 15 else DOUBTED
+        days.append(campaign(tmp_path, f"d{k}", [(reading,)] * 2, day=k + 1))
+    (series,) = history("s", days).series
+    assert len(series.points) == 15
+    nodes = []
+    for k in range(12):
+        reading = energy(50.0 + 0.1 * k) if k < 11 else DOUBTED
+        of_node = campaign(tmp_path, f"n{k}", [(reading,)] * 2, host=f"n{k}")
+        nodes.append(NodeResults(f"n{k}", of_node))
+    assert [outlier for outlier in fleet(nodes).outliers if outlier.node == "n11"] == []
+
+
+def test_sessions_keep_the_doubts_of_each(tmp_path: Path) -> None:
+    first = [campaign(tmp_path, "a", [(SYSTEM,)] * 3), campaign(tmp_path, "b", [(DOUBTED,)] * 3)]
+    second = [campaign(tmp_path, name, [(SYSTEM,)] * 3) for name in ("c", "d")]
+    found = compare_groups([first, second], Rule(), "benjamini-hochberg")
+    (cell,) = found.cells[0]
+    assert cell.doubts == ("the clock is ahead",)
+
+
+def test_a_doubtful_power_has_no_factor_with_an_effect(tmp_path: Path) -> None:
+    both = [
+        campaign(tmp_path, "a", [(SYSTEM,)] * 6),
+        campaign(tmp_path, "b", [(DOUBTED,)] * 6, host="other"),
+    ]
+    found = compare(both, named_cells(both))
+    assert found is not None
+    effects = [effect for group in found.groups for effect in group.effects]
+    assert not [effect for effect in effects if effect.metric != BANDWIDTH]
+    busy = {each.machine: (each.busy_w, each.reason) for each in found.idle_busy}
+    assert busy["other"] == (None, "doubtful: the clock is ahead")
 
 
 def test_sessions_of_other_domains_have_no_energy(tmp_path: Path) -> None:

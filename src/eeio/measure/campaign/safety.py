@@ -15,7 +15,7 @@ from eeio.machine import caches
 from eeio.machine import device as devices
 from eeio.machine.as_data.root import HERE
 from eeio.machine.below import check_not_in_memory
-from eeio.machine.filesystem import backing_device, block_device, mount_of
+from eeio.machine.filesystem import backing_device, block_device
 from eeio.machine.image import check
 from eeio.machine.undo import run_command
 from eeio.record.design import Options
@@ -53,18 +53,13 @@ def left_files(directory: str | None) -> str | None:
 def check_folder(directory: Path) -> None:
     """Rejects a directory, and a folder of test files in it, where another user could replace a
     file of eeio's or put a link in its place: eeio writes and deletes there, perhaps as root. And
-    one whose folder of test files is another file system."""
+    one with a mount in its folder of test files: another drive would be measured."""
     if not directory.is_dir():
         return
     scratch = directory / SCRATCH
     risk = risk_of_folder(directory) or risk_of_scratch(scratch)
     if risk is not None:
         raise RejectedError(risk.text)
-    if scratch.is_dir() and mount_of(scratch).mount_point != mount_of(directory).mount_point:
-        raise RejectedError(
-            f"{scratch}: another file system is mounted there, so the drive of {directory} would "
-            "not be measured; unmount it, or name a directory on the drive to measure"
-        )
 
 
 def checked_folder(directory: Path) -> Path:

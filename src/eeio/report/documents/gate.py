@@ -115,8 +115,8 @@ def lines(found: Gate, of_sessions: bool, undecided: Level) -> list[str]:
         made.append(f"and {hidden} more")
     if untested:
         made.append(
-            "not tested: measure longer (--preset standard) or more often (--repetitions), or gate "
-            "on a metric that is known better (worse:5%:MB/s)"
+            "not tested: repair what is named, measure longer (--preset standard) or more often "
+            "(--repetitions), or gate on a metric that is known better (worse:5%:MB/s)"
         )
     return [summary(found, undecided), *made, *remarks(found, of_sessions)]
 
