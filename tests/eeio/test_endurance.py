@@ -40,6 +40,17 @@ def test_what_was_written_is_counted_in_thousands_of_sectors(
     assert drive.wear(disk, tmp_path / "dev") is None, "no drive holds so much"
 
 
+@pytest.mark.parametrize(("warning", "temperature_c"), [(0x00, None), (0x01, None), (0x02, 85)])
+def test_the_drive_itself_warns_of_its_temperature(
+    disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    warning: int, temperature_c: int | None,
+) -> None:  # fmt: skip
+    log = bytearray(512)
+    log[0], log[1:3] = warning, (273 + 85).to_bytes(2, "little")
+    monkeypatch.setattr(drive, "read_smart_log", lambda fd: bytes(log))
+    assert drive.temperature_outside_limits_c(disk, tmp_path / "dev") == temperature_c
+
+
 def test_a_drive_that_rejects_reports_nothing(disk: Path, tmp_path: Path) -> None:
     # A file answers no NVMe command.
     assert drive.percentage_used(disk, tmp_path / "dev") is None

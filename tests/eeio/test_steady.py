@@ -201,6 +201,25 @@ def test_wear_is_read_before_the_first_run_and_at_each_end(
     assert [one.used_percent for one in stored] == [0, 1]
 
 
+def test_a_campaign_stops_while_its_drive_is_too_hot_and_goes_on_when_it_is_cool(
+    home: Path, monkeypatch: pytest.MonkeyPatch, suite: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    temperatures_c = iter([None, 86, 85])
+    monkeypatch.setattr(
+        runner, "temperature_outside_limits_c", lambda disk: next(temperatures_c, None)
+    )
+    drive = BlockDevice("sdx", 8, 0)
+    monkeypatch.setattr(runner._Campaign, "_drive", lambda self: drive)
+    monkeypatch.setattr(runner._Campaign, "_check_machine", lambda self: None)
+    assert main(arguments_of(suite, home)) == 1
+    assert "its temperature, 86 °C, is outside of its limits" in capsys.readouterr().err
+    assert len(load(home / "data/eeio/results/c").runs) == 1
+    assert main(["resume", "c"]) == 1, "it is still too hot"
+    assert "85 °C" in capsys.readouterr().err
+    assert main(["resume", "c"]) in (0, 3)
+    assert len(load(home / "data/eeio/results/c").runs) > 1
+
+
 @pytest.mark.root
 def test_a_drive_that_is_too_small_is_rejected(home: Path, eeio: Eeio, loop: str) -> None:
     done = eeio.run(

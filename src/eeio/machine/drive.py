@@ -53,6 +53,21 @@ def wear(disk: Path, dev: Path = Path("/dev")) -> Wear | None:
     return None
 
 
+_TEMPERATURE_WARNING = 0x02
+"""Of byte 0, critical warning: the temperature is over or under a threshold of the drive."""
+_TEMPERATURE_K = slice(1, 3)
+_ZERO_CELSIUS_K = 273
+"""As the specification converts it."""
+
+
+def temperature_outside_limits_c(disk: Path, dev: Path = Path("/dev")) -> int | None:
+    """The temperature of the drive, if the drive warns that it is outside of its limits."""
+    log = _health(disk, dev)
+    if log is None or not log[0] & _TEMPERATURE_WARNING:
+        return None
+    return int.from_bytes(log[_TEMPERATURE_K], "little") - _ZERO_CELSIUS_K
+
+
 _TRANSITIONS = (slice(216, 220), slice(220, 224))
 """Thermal management temperature 1 and 2 transition counts."""
 _TIMES = (slice(224, 228), slice(228, 232))

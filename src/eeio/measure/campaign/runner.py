@@ -20,7 +20,7 @@ from eeio.errors import (
 )
 from eeio.files import typed
 from eeio.machine import frequency, image
-from eeio.machine.drive import wear
+from eeio.machine.drive import temperature_outside_limits_c, wear
 from eeio.machine.filesystem import BlockDevice, backing_devices
 from eeio.machine.lock import FolderLock, drive_lock, machine_lock
 from eeio.machine.undo import UndoJournal
@@ -216,6 +216,7 @@ class _Campaign:
                             self._end(reason, progress)
                             break
                         self._check_programs(group[0])
+                        self._check_temperature()
                         runs = list(map(_storable, self._group(group, power)))
                         self._check_programs(group[0])
                         store.append_all(runs)
@@ -410,6 +411,19 @@ class _Campaign:
             raise EeioError(
                 f"{planned.experiment.profile}: {reason} while the campaign ran, which stops. "
                 f"This run is not stored. Restore the program, then `eeio resume {name}`"
+            )
+
+    def _check_temperature(self) -> None:
+        """A drive that protects itself is slower, and may be damaged."""
+        device = self._drive()
+        if device is None:
+            return
+        temperature_c = temperature_outside_limits_c(device.disk_sysfs)
+        if temperature_c is not None:
+            raise EeioError(
+                f"{device.node}: the drive warns that its temperature, {temperature_c} °C, is "
+                "outside of its limits. The campaign stops, and its runs are stored. Cool the "
+                f"drive, then `eeio resume {self._store.folder.name}`"
             )
 
     def _note_missing_power(self, run: Run, source: PowerSource, progress: Progress) -> None:
