@@ -9,7 +9,9 @@ import yaml
 
 from tests.processes import ran
 
-DOCS = Path(__file__).parents[1] / "docs"
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
 
 
 def blocks() -> list[str]:
@@ -25,6 +27,17 @@ def test_the_workflow_for_github_is_valid(tmp_path: Path) -> None:
     workflow.write_text(blocks()[0])
     done = ran([program, str(workflow)])
     assert done.stdout == ""
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.name)
+def test_the_project_s_own_workflows_are_valid_and_call_its_scripts(workflow: Path) -> None:
+    jobs = yaml.safe_load(workflow.read_text())["jobs"]
+    commands = [step["run"] for job in jobs.values() for step in job["steps"] if "run" in step]
+    scripts = {command.split()[0] for command in commands if re.match(r"(ci|scripts)/", command)}
+    assert scripts and all((ROOT / script).is_file() for script in scripts)
+    program = shutil.which("actionlint")
+    if program is not None:
+        assert ran([program, str(workflow)]).stdout == ""
 
 
 def test_both_examples_run_the_gate_after_the_campaign() -> None:
