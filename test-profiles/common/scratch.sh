@@ -52,8 +52,7 @@ check_here() { # FOLDER: changes to it, and leaves where another user could repl
 prepared() { # changes to the folder that pre.sh has made; no name leads to the current one but by a way that is ours
 	[ -d "$scratch" ] || refuse "$scratch: not there; run pre.sh with these factors first"
 	check_here "${scratch%/*}/" || refuse "${scratch%/*}: cannot be entered; give another directory"
-	check_mounts "$(pwd -P)/eeio-scratch"
-	problem=$(replaceable "$users" strict "$scratch")
+	check_mounts "$(pwd -P)/eeio-scratch" && problem=$(replaceable "$users" strict "$scratch")
 	# What is made in it inherits a default list of its folder, whatever the umask is.
 	[ "$(id -u)" != 0 ] || case $(ls -dl -- "$scratch") in ??????????+*) problem="listed - $scratch" ;; esac
 	[ -z "$problem" ] || refuse "$(explained "${scratch%/*}" "$problem")"
