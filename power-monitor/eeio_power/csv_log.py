@@ -70,7 +70,7 @@ _HEADER_UNIT = re.compile(
 )
 """In brackets or behind a slash, or at the end of the name, where one letter may be a part of it
 (`Phase A`)."""
-_HEADER_WORD = re.compile(r"[a-zµμ]+", re.I)
+_HEADER_WORD = re.compile(r"[a-zµμ]+|°", re.I)
 _OTHER_UNITS = frozenset(
     (
         "kw",
@@ -100,7 +100,27 @@ _OTHER_UNITS = frozenset(
         "dbm",
     )
 )
-_OTHER_POWERS = frozenset(("apparent", "reactive", "factor"))
+_OTHER_QUANTITIES = frozenset(
+    (
+        "apparent",
+        "reactive",
+        "factor",
+        "temperature",
+        "temp",
+        "degc",
+        "celsius",
+        "fahrenheit",
+        "rpm",
+        "frequency",
+        "hz",
+        "khz",
+        "mhz",
+        "ghz",
+        "percent",
+        "°",
+    )
+)
+"""None of them is real power."""
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
 
 
@@ -440,7 +460,7 @@ def _check_units(cells: Sequence[str], places: Sequence[tuple[str, int]]) -> Non
         unit = (match[1] or match[2]) if match else _other_unit(cells[k])
         if key in UNITS and unit and unit.lower() != key.partition("_")[2]:
             raise PowerError(f"column '{cells[k]}' is in {unit} and is mapped as {key}; check map=")
-        if key.startswith("power") and (other := _other_power(cells[k])):
+        if key.startswith("power") and (other := _other_quantity(cells[k])):
             raise PowerError(f"column '{cells[k]}' is no power in W ({other}); check map=")
 
 
@@ -453,11 +473,11 @@ def _other_unit(header: str) -> str | None:
     return None
 
 
-def _other_power(header: str) -> str | None:
+def _other_quantity(header: str) -> str | None:
     """A word of a header for another quantity than real power."""
     words: list[str] = _HEADER_WORD.findall(header)
     for word in words:
-        if word.lower() in _OTHER_POWERS:
+        if word.lower() in _OTHER_QUANTITIES:
             return word
     return None
 

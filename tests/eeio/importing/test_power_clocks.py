@@ -2,6 +2,7 @@
 
 import math
 import random
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -264,3 +265,54 @@ def test_the_night_in_which_summer_time_may_begin_is_doubtful(
     texts = [doubt.text for doubt in aligned(log, of_runs, None).doubts]
     assert any("summer time may have begun" in text for text in texts) == doubtful
     assert math.isclose(log.series[0].times_s[0], begin_s + 1.5, abs_tol=0.1)
+
+
+def _at_equal_times(lasts_s: float, pause_s: float, count: int) -> Runs:
+    cycle_s = lasts_s + pause_s
+    return [(100.0 + k * cycle_s, 100.0 + k * cycle_s + lasts_s) for k in range(count)]
+
+
+_OPEN = {
+    "equal times": _at_equal_times(30, 30, 8),
+    "cycle longer than the search": _at_equal_times(30, 37, 8),
+    "short pauses": _at_equal_times(60, 5, 6),
+    "two results": _at_equal_times(60, 30, 2),
+    "one result": _at_equal_times(60, 30, 1),
+}
+"""Results that show no unique offset."""
+
+
+@pytest.mark.parametrize("ahead_s", [-7.0, 7.0, 20.0])
+@pytest.mark.parametrize("runs", _OPEN.values(), ids=_OPEN)
+def test_a_wrong_given_offset_is_doubtful_where_several_fit(
+    tmp_path: Path, runs: Runs, ahead_s: float
+) -> None:
+    """2698 J were reported as 1498 +- 129 J, and ranked."""
+    times_s = [float(second) for second in range(int(runs[-1][1]) + 100)]
+    log = wattsup(tmp_path / "power.log", runs, times_s, lambda _: ahead_s)
+    (doubt,) = aligned(log, windows(runs), 0.0).doubts
+    assert "do not fit the given offset of +0 s" in doubt.text
+    fitting_s = map(float, re.findall(r"([+-]\d+) s", doubt.text.partition("they fit about")[2]))
+    assert any(abs(fitting - ahead_s) <= 1.5 for fitting in fitting_s), doubt.text
+    assert all(reading.doubtful for reading in energies(log, runs, 0.0))
+
+
+@pytest.mark.parametrize("runs", _OPEN.values(), ids=_OPEN)
+def test_a_right_given_offset_is_not_doubtful_where_several_fit(tmp_path: Path, runs: Runs) -> None:
+    times_s = [float(second) for second in range(int(runs[-1][1]) + 100)]
+    log = wattsup(tmp_path / "power.log", runs, times_s, lambda _: 20.0)
+    alignment = aligned(log, windows(runs), 20.0)
+    assert (alignment.doubts, alignment.notes) == ((), ())
+    for reading, (begin_s, end_s) in zip(energies(log, runs, 20.0), runs, strict=True):
+        assert reading.energy_j is not None and reading.uncertainty_j is not None
+        assert abs(reading.energy_j - BUSY_W * (end_s - begin_s)) <= reading.uncertainty_j
+
+
+def test_a_given_offset_that_the_load_cannot_show_is_said_to_be_unchecked(tmp_path: Path) -> None:
+    runs = _at_equal_times(30, 30, 8)
+    times_s = [float(second) for second in range(700)]
+    log = wattsup(tmp_path / "power.log", runs, times_s, lambda _: 20.0, busy_w=IDLE_W)
+    alignment = aligned(log, windows(runs), 0.0)
+    assert alignment.doubts == ()
+    (note,) = alignment.notes
+    assert note.startswith("the given offset of +0 s was not checked against the load: ")

@@ -115,7 +115,7 @@ def test_the_end_of_a_name_need_not_be_a_unit(column: str) -> None:
 @pytest.mark.parametrize(
     "column",
     ["Power (dW)", "Power_kW_x", "Apparent power", "Power (VA)", "Q (var)", "Power (BTU/h)",
-     "Power factor"],
+     "Power factor", "degC", "Temperature", "T (°C)", "fan rpm", "clock_MHz", "percent"],
 )  # fmt: skip
 def test_another_unit_or_quantity_in_the_header_is_rejected(column: str) -> None:
     data = f"Time,{column}\n1769860800,100\n1769860801,100\n".encode()

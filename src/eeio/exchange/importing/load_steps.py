@@ -48,6 +48,12 @@ _NEAR_ZONE_S = 15.0
 """A clock of another zone may be off by so much, too."""
 _PAUSE_PERIODS, _LEAST_PAUSE_S = 10.0, 30.0
 """A log that has no reading for longer was interrupted: its clock may have been set."""
+_EDGE_S, _EDGE_PERIODS = 5.0, 2.5
+"""Before and after the begin and the end of a result, where its steps of load are looked at."""
+_FITTING_SHARE = 0.75
+"""Of the steps at the best offset, where the power rises when results begin and falls when they
+end: an offset with smaller steps does not fit."""
+_LEAST_SEARCH_STEP_S = 0.5
 
 
 @dataclass(frozen=True)
@@ -201,6 +207,40 @@ class LoadSteps:
             return best_s
         return None
 
+    def better_offsets_s(
+        self, spans: Sequence[Pulse], used_s: float, unsure_s: float
+    ) -> list[float]:
+        """The offsets of the clock, the nearest one before and after `used_s`, at which the power
+        rises and falls with the results, if it does so much less within `unsure_s` of `used_s`. No
+        unique offset is needed.
+
+        Raises PowerError if it does so nowhere within SEARCH_S.
+        """
+        series = self.series
+        pulses = _pulses(spans, 2 * series.period_s)
+        if len(pulses) > MOST_PULSES:
+            raise PowerError(f"{len(pulses)} results are more than {MOST_PULSES}")
+        late_s = _late_s(series)
+        step_s = max(_LEAST_SEARCH_STEP_S, series.period_s / 4)
+        within_s = unsure_s + _late_within_s(series) + series.period_s + step_s / 2
+        steps = _Steps(self._energy, pulses, _edge_s(series))
+        count = math.ceil(SEARCH_S / step_s)
+        steps_w = {
+            k * step_s: steps.least_w(used_s + late_s + k * step_s)
+            for k in range(-count, count + 1)
+        }
+        off_s = max(steps_w, key=lambda off_s: steps_w[off_s])
+        self._check_visible(pulses, used_s + late_s + off_s, steps_w[off_s], _edge_s(series))
+        limit_w = _FITTING_SHARE * steps_w[off_s]
+        if any(steps_w[off_s] >= limit_w for off_s in steps_w if abs(off_s) <= within_s):
+            return []
+        fitting_s = [off_s for off_s in steps_w if steps_w[off_s] >= limit_w]
+        groups_s = _groups_of(fitting_s, 1.5 * step_s)
+        best_s = [max(group_s, key=lambda off_s: steps_w[off_s]) for group_s in groups_s]
+        before_s = [off_s for off_s in best_s if off_s < 0.0]
+        after_s = [off_s for off_s in best_s if off_s > 0.0]
+        return [used_s + off_s for off_s in (*before_s[-1:], *after_s[:1])]
+
     def _check_zones(self, pulses: Sequence[Pulse], best_s: float, contrast_w: float) -> None:
         """Raises PowerError if the clock may as well be of another zone: the results follow each
         other at equal times, and not all of them have a step of load, or have one there, too."""
@@ -243,10 +283,14 @@ class LoadSteps:
             for k in range(-count, count + 1)
         }
 
-    def _check_visible(self, pulses: Sequence[Pulse], best_s: float, contrast_w: float) -> None:
-        """Raises PowerError if the power does not follow the results at that offset."""
+    def _check_visible(
+        self, pulses: Sequence[Pulse], best_s: float, contrast_w: float, margin_s: float = 0.0
+    ) -> None:
+        """Raises PowerError if the power does not follow the results at that offset. The spread of
+        the readings is that from `margin_s` before the results to `margin_s` after them."""
         times_s, power_w = self._energy.times_s, self._energy.power_w
-        begin_s, end_s = pulses[0].start_s + best_s, pulses[-1].end_s + best_s
+        begin_s = pulses[0].start_s + best_s - margin_s
+        end_s = pulses[-1].end_s + best_s + margin_s
         first, last = bisect_left(times_s, begin_s), bisect_right(times_s, end_s)
         near = sorted(power_w[max(0, first - 2) : last + 2])
         spread_w = near[int(0.95 * (len(near) - 1))] - near[int(0.05 * (len(near) - 1))]
@@ -324,6 +368,56 @@ class LoadSteps:
                 count = max(2, count)
             parts += parts_of(stretch, count)
         return parts
+
+
+class _Steps:
+    """The power next to the begin and the end of results, up to `edge_s` away."""
+
+    def __init__(self, energy: Energy, pulses: Sequence[Pulse], edge_s: float) -> None:
+        self._energy = energy
+        befores_s = [-math.inf, *(pulse.end_s for pulse in pulses)]
+        afters_s = [*(pulse.start_s for pulse in pulses[1:]), math.inf]
+        self._rises: list[tuple[float, float, float]] = []
+        self._falls: list[tuple[float, float, float]] = []
+        for pulse, before_s, after_s in zip(pulses, befores_s, afters_s, strict=False):
+            begin_s, end_s = pulse.start_s, pulse.end_s
+            outside_s, inside_s = max(before_s, begin_s - edge_s), min(end_s, begin_s + edge_s)
+            self._rises.append((outside_s, begin_s, inside_s))
+            inside_s, outside_s = max(begin_s, end_s - edge_s), min(after_s, end_s + edge_s)
+            self._falls.append((inside_s, end_s, outside_s))
+
+    def least_w(self, ahead_s: float) -> float:
+        """The rise where results begin or the fall where they end, whichever is less. Both are the
+        means of all results, the log `ahead_s`."""
+        return min(self._mean_w(self._rises, ahead_s), -self._mean_w(self._falls, ahead_s))
+
+    def _mean_w(self, edges: Sequence[tuple[float, float, float]], ahead_s: float) -> float:
+        until_j = self._energy.until_j
+        total_w = 0.0
+        for begin_s, edge_s, end_s in edges:
+            edge_j = until_j(edge_s + ahead_s)
+            before_w = (edge_j - until_j(begin_s + ahead_s)) / (edge_s - begin_s)
+            total_w += (until_j(end_s + ahead_s) - edge_j) / (end_s - edge_s) - before_w
+        return total_w / len(edges)
+
+
+def _edge_s(series: Series) -> float:
+    """Longer than the readings need for a step of load."""
+    averages_s = 0.0
+    if series.delay is not None:
+        averages_s = series.delay.averages_s + series.delay.averages_within_s
+    return max(_EDGE_S, _EDGE_PERIODS * series.period_s) + averages_s
+
+
+def _groups_of(values: Sequence[float], most: float) -> list[list[float]]:
+    """Rising values in groups in which neighbours differ by `most` or less."""
+    groups: list[list[float]] = []
+    for value in values:
+        if groups and value - groups[-1][-1] <= most:
+            groups[-1].append(value)
+        else:
+            groups.append([value])
+    return groups
 
 
 def _half_cycle_s(pulses: Sequence[Pulse]) -> float:

@@ -292,11 +292,12 @@ def _write(
     in between leaves the runs before or the new ones, and no idle power of another log."""
     store = Store(campaign.folder)
     before = _kept(campaign.folder)
-    remarks = tuple(
+    remarks = [
         f"power added later from {each.log.path}, SHA-256 {each.log.sha256}: its clock is ahead by "
         f"{each.alignment.ahead_s:+.2f} s: {each.alignment.source}"
         for each in used
-    )
+    ]
+    remarks += [f"{each.log.path}: {note}" for each in used for note in each.alignment.notes]
     design: Design = campaign.design
     of_logs = design.suite == "imported" and not any(map(is_measured, campaign.idle))
     if of_logs:

@@ -114,6 +114,7 @@ class Alignment:
     unsure_s: float = 0.0
     source: str = ""
     doubts: tuple[ClockDoubt, ...] = ()
+    notes: tuple[str, ...] = ()
     own: Mapping[tuple[str, str], LoadOffset] = field(default_factory=dict)
     """By meter and domain: how much later the readings are, by the steps of load that they show.
     That contains their delay."""
@@ -194,8 +195,9 @@ def aligned(log: PowerLog, windows: Sequence[Window], given_s: float | None) -> 
     if given_s is not None:
         source = "given by --power-offset"
     ahead_s = given_s or 0.0
-    doubts = (*_clock_doubts(log, windows, given_s, source), *_elapsed_doubts(log, windows))
-    return Alignment(ahead_s, log.unsure_s, source, doubts)
+    doubts, notes = _clock_doubts(log, windows, given_s, source)
+    doubts += _elapsed_doubts(log, windows)
+    return Alignment(ahead_s, log.unsure_s, source, tuple(doubts), tuple(dict.fromkeys(notes)))
 
 
 def _by_load(log: PowerLog, windows: Sequence[Window]) -> Alignment:
@@ -219,27 +221,95 @@ def _by_load(log: PowerLog, windows: Sequence[Window]) -> Alignment:
 
 def _clock_doubts(
     log: PowerLog, windows: Sequence[Window], given_s: float | None, source: str
-) -> Iterator[ClockDoubt]:
+) -> tuple[list[ClockDoubt], list[str]]:
     """What the load steps show against an offset, for each part of the log between two pauses of
-    the logger: its clock may have been set there, or may have changed to summer time."""
+    the logger: its clock may have been set there, or may have changed to summer time. Then notes on
+    parts whose given offset was not checked."""
+    doubts: list[ClockDoubt] = []
+    notes: list[str] = []
+    used_s = given_s or 0.0
     try:
         steps = _steps_of(log)
-    except PowerError:
-        return
-    used_s = given_s or 0.0
+    except PowerError as error:
+        if given_s is not None:
+            notes.append(_not_checked(given_s, error))
+        return doubts, notes
     for stretch in _stretches(log, windows, used_s):
-        unsure_s = log.unsure_s + max(window.unsure_s for window in stretch)
+        text = None
         try:
-            text = _contradiction(steps, stretch, used_s, unsure_s, source)
-        except PowerError:
-            text = _doubt_by_parts(steps, stretch, used_s, unsure_s, source)
-            if text is None and given_s is not None:
-                text = _doubt_by_zones(steps, stretch, used_s, MOST_ZONES_S)
-                text = text or _doubt_at_equal_times(steps, stretch, used_s)
-            if text is None and (log.clock == "local" or stretch[0].local):
-                text = _doubt_by_summer_time(steps, stretch, used_s)
+            text = _doubt_of_stretch(log, steps, stretch, given_s, source)
+        except PowerError as error:
+            notes.append(_not_checked(used_s, error))
         if text is not None:
-            yield ClockDoubt(stretch[0].start_s, stretch[-1].end_s, text)
+            doubts.append(ClockDoubt(stretch[0].start_s, stretch[-1].end_s, text))
+    return doubts, notes
+
+
+def _doubt_of_stretch(
+    log: PowerLog,
+    steps: Sequence[LoadSteps],
+    stretch: Sequence[Window],
+    given_s: float | None,
+    source: str,
+) -> str | None:
+    """Raises PowerError if a given offset cannot be checked."""
+    used_s = given_s or 0.0
+    unsure_s = log.unsure_s + max(window.unsure_s for window in stretch)
+    try:
+        return _contradiction(steps, stretch, used_s, unsure_s, source)
+    except PowerError:
+        text = _doubt_by_parts(steps, stretch, used_s, unsure_s, source)
+    if text is None and given_s is not None:
+        text = _doubt_by_zones(steps, stretch, used_s, MOST_ZONES_S)
+        text = text or _doubt_at_equal_times(steps, stretch, used_s)
+    if text is None and (log.clock == "local" or stretch[0].local):
+        text = _doubt_by_summer_time(steps, stretch, used_s)
+    if text is None and given_s is not None:
+        text = _doubt_by_edges(steps, stretch, given_s, unsure_s)
+    return text
+
+
+def _not_checked(given_s: float, why: PowerError) -> str:
+    return f"the given offset of {given_s:+g} s was not checked against the load: {why}"
+
+
+def _doubt_by_edges(
+    steps: Sequence[LoadSteps], windows: Sequence[Window], given_s: float, unsure_s: float
+) -> str | None:
+    """The doubt about a given offset at which the power does not rise and fall with the results, if
+    it does so at others: one or several. Raises PowerError if it does so at none."""
+    why: PowerError | None = None
+    count = max(1, min(MOST_PARTS, len(windows) // LEAST_PULSES))
+    # Of a clock that drifts or was set, only some parts show it.
+    for part in parts_of(windows, count):
+        try:
+            better_s = _better_offsets_s(steps, part, given_s, unsure_s)
+        except PowerError as error:
+            why = error
+            continue
+        if better_s:
+            better = " and ".join(f"{offset_s:+.0f} s" for offset_s in better_s)
+            return (
+                f"the load steps do not fit the given offset of {given_s:+g} s; "
+                f"they fit about {better}"
+            )
+    if why is not None:
+        raise why
+    return None
+
+
+def _better_offsets_s(
+    steps: Sequence[LoadSteps], windows: Sequence[Window], given_s: float, unsure_s: float
+) -> list[float]:
+    """Those of the first series that shows the steps of load. Raises PowerError if none does."""
+    spans = [window.pulse for window in windows]
+    why = PowerError("the log has no series")
+    for of_series in steps:
+        try:
+            return of_series.better_offsets_s(spans, given_s, unsure_s)
+        except PowerError as error:
+            why = error
+    raise why
 
 
 def _stretches(log: PowerLog, windows: Sequence[Window], used_s: float) -> list[list[Window]]:

@@ -123,6 +123,8 @@ def take(
     if logs and len(made) == 1:
         idle = idle_readings(logs, logs[0].busy)
         made = [replace(made[0], idle=idle.readings, no_idle=idle.reason)]
+    notes = [f"{used.log.path}: {note}" for used in logs for note in used.alignment.notes]
+    made = [replace(each, remarks=(*each.remarks, *notes)) for each in made]
     stored = store(made, "")
     added, not_added = _added_later(files, before, logs)
     for file, wanted in of_pts:
@@ -218,7 +220,7 @@ def on_log(used: UsedLog) -> Iterator[str]:
         yield f"no energy from it: {alignment.source}"
     else:
         yield f"its clock is ahead by {alignment.ahead_s:+.2f} s: {alignment.source}"
-    yield from (note for note in (*log.notes, *(doubt.text for doubt in alignment.doubts)))
+    yield from (*log.notes, *alignment.notes, *(doubt.text for doubt in alignment.doubts))
 
 
 def _equal_reports(file: FoundFile) -> list[int]:
