@@ -14,7 +14,7 @@ from tests.plugin import Eeio, InProcess
 from eeio.cli import main
 from eeio.report.campaign.end_of_run import MOST_LINES
 
-_READ = "level=filesystem operation=read spatiality=sequential sleep_s=0.3 bytes_moved=300000"
+_READ = "level=filesystem operation=read spatiality=sequential sleep_s=0.5 bytes_moved=300000"
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def campaigns(home: Path, eeio: Eeio, tmp_path_factory: pytest.TempPathFactory) 
 
 
 def test_run_ends_with_a_summary_that_marks_demo_power(campaigns: Path, eeio: Eeio) -> None:
-    suite = dummy.suite(campaigns, _READ.replace("0.3 ", "0.4 "))
+    suite = dummy.suite(campaigns, _READ.replace("0.5 ", "0.6 "))
     done = eeio(
         "run", suite, "--directory", str(campaigns / "target"), "--name", "d", "--idle", "0.5",
         "--repetitions", "2", "--meter", "demo", "--preset", "quick",

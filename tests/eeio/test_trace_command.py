@@ -287,8 +287,10 @@ def test_dd_with_and_without_its_flush(home: Path, eeio: Eeio, flushes: bool) ->
     _assert_times_and_bytes_add_up(body)
     rows = _rows(body)
     operations = [phase["operation"] for phase in body["phases"]]
-    assert operations[0] == "write" and ("flush" in operations) == flushes
-    assert rows["1"]["bytes_into_page_cache"] == 20 << 20
+    assert ("flush" in operations) == flushes
+    # On a busy machine the file that dd has opened twice may be closed slowly before its writes.
+    number = str(operations.index("write") + 1)
+    assert rows[number]["bytes_into_page_cache"] == 20 << 20
     assert rows["total"]["bytes_into_page_cache"] == (0 if flushes else 20 << 20)
     late = rows["writeback after the end"]
     if late["seconds"] is None:  # such as on tmpfs
@@ -300,7 +302,7 @@ def test_dd_with_and_without_its_flush(home: Path, eeio: Eeio, flushes: bool) ->
     text = eeio("record", "trace", "--read", *map(str, (home / "o").glob("strace.*"))).stdout
     write, total = (
         next(line for line in text.splitlines() if line.startswith(name))
-        for name in ("1 ", "total")
+        for name in (f"{number} ", "total")
     )
     assert "write, into page cache" in write
     assert [line.count("*") for line in (write, total)] == [1, int(not flushes)]
