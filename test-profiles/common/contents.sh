@@ -14,15 +14,14 @@ planted() { # FIND-OPTION... -> `PROBLEM VALUE NAME` of the first entry below th
 	others=2
 	[ "$(id -u)" != 0 ] || others=22
 	# The data of a database are another user's. Its profile only removes them.
-	find . "$@" -xdev -type d \( -path ./eeio-mariadb.data/data -o -path ./eeio-postgresql.data/data \) -prune \
-		-o -printf '%y %U %n %D %m %p\n' | LC_ALL=C users=$users others=$others awk '
-		function says(problem) { match($0, /^([^ ]* ){5}\.\//); print problem, substr($0, RLENGTH + 1); exit }
-		NR == 1 { device = $4; next }
-		$1 == "d" && $4 != device { says("device -") }
+	find . "$@" -type d \( -path ./eeio-mariadb.data/data -o -path ./eeio-postgresql.data/data \) -prune \
+		-o -printf '%y %U %n %m %p\n' | LC_ALL=C users=$users others=$others awk '
+		function says(problem) { match($0, /^([^ ]* ){4}\.\//); print problem, substr($0, RLENGTH + 1); exit }
+		NR == 1 { next }
 		$1 !~ /^[dfs]$/ { says("kind -") }
 		$1 == "f" && $3 > 1 { says("links -") }
 		!index(ENVIRON["users"], " " $2 " ") { says("owner " $2) }
-		int($5 % 10 / 2) % 2 || (ENVIRON["others"] == 22 && int($5 % 100 / 20) % 2) { says("mode " $5) }'
+		int($4 % 10 / 2) % 2 || (ENVIRON["others"] == 22 && int($4 % 100 / 20) % 2) { says("mode " $4) }'
 }
 
 check_contents() { # FIND-OPTION...: leaves where an entry below the current folder is none of eeio's
@@ -35,7 +34,6 @@ check_contents() { # FIND-OPTION...: leaves where an entry below the current fol
 	links) problem='is a file with another name (a hard link)' ;;
 	owner) problem="is owned by user $value" ;;
 	mode) problem="can be written by other users (mode $value)" ;;
-	device) problem='is another file system' repair="umount $(quoted "$path")" ;;
 	esac
 	# A line break in a name would begin a line of its own, with another repair.
 	refuse "$(printf '%s' "$path $problem, so it is not used. Repair: $repair" | tr '\001-\037\177' '?')"

@@ -499,15 +499,15 @@ def largest_uncertainty(*cells: Cell) -> float:
     return max((cell.known(UNCERTAINTY) or 0.0 for cell in cells), default=0.0)
 
 
-def why_unsure_cells(*cells: Cell, most: float = MOST_UNCERTAIN) -> str | None:
+def why_energy_unsure(*cells: Cell, most: float = MOST_UNCERTAIN) -> str | None:
     """Why their powers and energies are compared with no other; None if they are."""
     doubts = [doubt for cell in cells for doubt in cell.doubts]
     return why_unsure(doubts, largest_uncertainty(*cells), most)
 
 
-def without_unsure(cell: Cell, most: float = MOST_UNCERTAIN) -> Cell:
+def without_unsure_energy(cell: Cell, most: float = MOST_UNCERTAIN) -> Cell:
     """The cell, with the reason in place of powers and energies that are compared with no other."""
-    reason = why_unsure_cells(cell, most=most)
+    reason = why_energy_unsure(cell, most=most)
     if reason is None:
         return cell
     unsure = dict.fromkeys(OF_POWER.intersection(cell.measured), Missing(reason))

@@ -17,7 +17,7 @@ from eeio.comparison.cells import (
     POWER,
     Cell,
     largest_uncertainty,
-    why_unsure_cells,
+    why_energy_unsure,
 )
 from eeio.record.run import DEMO
 from eeio.statistics.adjustment import Adjustment, adjust
@@ -237,7 +237,7 @@ def _why_not(pair: tuple[Cell, Cell], metric: str, found: Change) -> str | None:
         return "the energies are of different power domains"
     limit = doubt(*pair, metric)
     if limit == math.inf or (limit > 0 and found.answer not in ("higher", "lower")):
-        return why_unsure_cells(*pair)
+        return why_energy_unsure(*pair)
     return None
 
 

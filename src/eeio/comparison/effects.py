@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-from eeio.comparison.cells import EFFICIENCY, TESTED, Cell, without_unsure
+from eeio.comparison.cells import EFFICIENCY, TESTED, Cell, without_unsure_energy
 from eeio.comparison.differences import ALPHA, Difference, differences, largest
 from eeio.comparison.pairing import FOLLOWS, Index, Rest
 from eeio.statistics.adjustment import Adjustment
@@ -50,7 +50,7 @@ def effects(
 ) -> list[Effect]:
     """Every factor's effect on every metric, in both directions. Energies that are doubtful or too
     uncertain, and those of different power domains, are not compared, as in `changes`."""
-    precise = list(map(without_unsure, cells))
+    precise = list(map(without_unsure_energy, cells))
     of_domain = [metric for metric in metrics if metric == EFFICIENCY]
     of_others = [metric for metric in metrics if metric != EFFICIENCY]
     made: list[Effect] = []

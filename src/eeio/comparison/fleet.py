@@ -7,7 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 
 from eeio.analysis.metrics import METRICS
-from eeio.comparison.cells import BANDWIDTH, EFFICIENCY, POWER, Cell, cells_of, without_unsure
+from eeio.comparison.cells import (
+    BANDWIDTH,
+    EFFICIENCY,
+    POWER,
+    Cell,
+    cells_of,
+    without_unsure_energy,
+)
 from eeio.comparison.changes import PLACE
 from eeio.comparison.history import machine_differences
 from eeio.record.run import Machine
@@ -139,7 +146,7 @@ def _kind_name(kind: tuple[object, ...]) -> str:
 
 def _without_doubtful(cell: Cell) -> Cell:
     """All nodes have meters of one kind, so an uncertainty that they share is no difference."""
-    return without_unsure(cell, math.inf)
+    return without_unsure_energy(cell, math.inf)
 
 
 Values = dict[tuple[str, str], dict[str, float]]

@@ -32,7 +32,7 @@ from eeio.comparison.cells import (
     OF_EFFICIENCY,
     POWER,
     Cell,
-    why_unsure_cells,
+    why_energy_unsure,
 )
 from eeio.comparison.changes import PLACE, by_what, doubt, only
 from eeio.errors import EeioError
@@ -150,7 +150,7 @@ def gate(
                     cell.values(key),
                     other.values(key),
                     doubt(cell, other, key),
-                    why_unsure_cells(cell, other),
+                    why_energy_unsure(cell, other),
                     log_change(metric, share),
                     log_change(metric, share if detect is None else detect),
                     named(metric).better,
@@ -231,7 +231,7 @@ def why_not_tested(
     if min(*cell.values(key), *other.values(key)) <= 0:
         return "a value of 0 has no ratio"
     if doubt(cell, other, key) == math.inf:
-        return why_unsure_cells(cell, other)
+        return why_energy_unsure(cell, other)
     return None
 
 

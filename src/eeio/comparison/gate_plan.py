@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import chdtri, ndtr, stdtrit
 
-from eeio.comparison.cells import Cell, why_unsure_cells
+from eeio.comparison.cells import Cell, why_energy_unsure
 from eeio.comparison.changes import PLACE, doubt
 from eeio.comparison.gate import (
     ALPHA,
@@ -86,7 +86,7 @@ def gate_plan(earlier: Side, share: float, metric: str | None, detect: float) ->
         for (cell, key), variance in zip(tested, variances, strict=True):
             # The meters may be wrong by this much in any change, however often it is measured.
             clear = beyond - doubt(cell, cell, key)
-            unsure = why_unsure_cells(cell)
+            unsure = why_energy_unsure(cell)
             if unsure is not None and clear <= 0:
                 without.append(Unanswered(_label(cell), unsure))
                 continue

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from eeio.analysis.metrics import METRICS, named
 from eeio.comparison.campaigns import named_cells
-from eeio.comparison.cells import J_PER_GB, OF_EFFICIENCY, Cell, without_unsure
+from eeio.comparison.cells import J_PER_GB, OF_EFFICIENCY, Cell, without_unsure_energy
 from eeio.comparison.changes import PLACE, What, by_what
 from eeio.record.run import Machine
 from eeio.record.store import Campaign
@@ -106,9 +106,9 @@ def history(suite: str, campaigns: Sequence[Campaign], metric: str | None = None
     points: dict[_Place, list[tuple[Campaign, Point]]] = {}
     labels: dict[_Place, str] = {}
     for campaign, of_one in zip(ordered, cells, strict=True):
-        for experiment, any_cell in by_what(of_one).items():
+        for experiment, measured in by_what(of_one).items():
             # One meter measured all campaigns of a series, so its uncertainty is no change.
-            cell = without_unsure(any_cell, math.inf)
+            cell = without_unsure_energy(measured, math.inf)
             value = cell.known(key)
             if value is None or value <= 0:
                 continue

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from eeio.comparison.cells import POWER, Cell, without_unsure
+from eeio.comparison.cells import POWER, Cell, without_unsure_energy
 from eeio.record.store import Campaign
 
 
@@ -40,13 +40,13 @@ def idle_and_busy(campaign: Campaign, cells: Sequence[Cell]) -> list[IdleBusy]:
     widest = next(iter(measured.values()))
     busiest = max((cell for cell in cells if cell.n(widest)), key=lambda cell: cell.median(widest))
     label = busiest.label(without=("machine", "device"))
-    sure = without_unsure(busiest, math.inf)
+    sure = without_unsure_energy(busiest, math.inf)
     by_domain = {}
     for domain, metric in measured.items():
-        idle_w, median_w, reason = _idle_power(campaign, domain)
-        busy_w, why = sure.known(metric), sure.why(metric)
-        if why is None and idle_w is None:
-            why = reason
+        idle_w, median_w, no_idle = _idle_power(campaign, domain)
+        busy_w, reason = sure.known(metric), sure.why(metric)
+        if reason is None and idle_w is None:
+            reason = no_idle
         by_domain[domain] = IdleBusy(
             busiest.factors["machine"],
             busiest.factors["device"],
@@ -56,7 +56,7 @@ def idle_and_busy(campaign: Campaign, cells: Sequence[Cell]) -> list[IdleBusy]:
             busy_w,
             _less(busy_w, [idle_w]),
             label,
-            why,
+            reason,
         )
     return [*by_domain.values(), *_rest(by_domain)]
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypedDict
 
-from eeio.comparison.cells import J_PER_GB, S_PER_GB, why_unsure_cells
+from eeio.comparison.cells import J_PER_GB, S_PER_GB, why_energy_unsure
 from eeio.comparison.differences import ALPHA
 from eeio.comparison.layers import Match
 from eeio.statistics.adjustment import adjust
@@ -114,7 +114,7 @@ def _cost(
         energy = Estimate(None, None, energy.n, reason)
     seconds = difference_interval(*_values(match, S_PER_GB))
     n = min(energy.n if energy.value is not None else seconds.n)
-    unsure = why_unsure_cells(match.upper, match.lower, most=most_uncertain)
+    unsure = why_energy_unsure(match.upper, match.lower, most=most_uncertain)
     if unsure is not None and energy.value is not None:
         verdict = unsure
     else:

@@ -17,7 +17,7 @@ from eeio.comparison.cells import (
     P99,
     S_PER_GB,
     Cell,
-    why_unsure_cells,
+    why_energy_unsure,
 )
 from eeio.record.run import DEMO
 from eeio.units.quantities import MOST_UNCERTAIN
@@ -108,7 +108,7 @@ def _why_not(cell: Cell, most_uncertain: float) -> str | None:
         return "demo power is not ranked"
     if cell.factors["durable"] == "no":
         return "not durable"
-    return why_unsure_cells(cell, most=most_uncertain)
+    return why_energy_unsure(cell, most=most_uncertain)
 
 
 def _placed(group: Sequence[Choice]) -> list[Choice]:

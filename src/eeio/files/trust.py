@@ -249,7 +249,7 @@ def risk_of_scratch(scratch: Path) -> Risk | None:
     users = _users_in(directory.resolve())
     replaceable = _replaceable([scratch], users, "strict")
     if replaceable is None and stat.S_ISDIR(status.st_mode):
-        return _risk_of_contents(scratch, status.st_dev, users)
+        return _risk_of_contents(scratch, users)
     problem = (
         replaceable.problem if replaceable else "is not a folder (a link?), so it is not followed"
     )
@@ -282,7 +282,7 @@ def _problem_of_entry(status: os.stat_result, users: frozenset[int]) -> str | No
     return None
 
 
-def _risk_of_contents(scratch: Path, device: int, users: frozenset[int]) -> Risk | None:
+def _risk_of_contents(scratch: Path, users: frozenset[int]) -> Risk | None:
     """The first entry below the folder that eeio cannot have made: a drive that somebody else has
     formatted may have any, with root as its owner, and profiles write to names that they know."""
     folders = [scratch]
@@ -300,9 +300,6 @@ def _risk_of_contents(scratch: Path, device: int, users: frozenset[int]) -> Risk
             is_folder = stat.S_ISDIR(status.st_mode)
             if is_folder and str(path.relative_to(scratch)) in _OF_SERVERS:
                 continue
-            if is_folder and status.st_dev != device:
-                repair = f"umount {_quoted(path)}"
-                return Risk(path, "is another file system, so it is not used", repair)
             problem = _problem_of_entry(status, users)
             if problem is not None:
                 repair = f"rm -r {_quoted(scratch)}"

@@ -13,8 +13,8 @@ from eeio.comparison.cells import (
     J_PER_GB_OF,
     POWER,
     cells_of,
+    why_energy_unsure,
     why_too_slow,
-    why_unsure_cells,
 )
 from eeio.guideline.servers import CellValues
 from eeio.guideline.workload import CellKey
@@ -56,7 +56,7 @@ def cells(campaign: Campaign, choice: Choice, domain: str, left_out: LeftOut) ->
         if (slow := why_too_slow(cell, choice.max_p99_s)) is not None:
             left_out.setdefault(slow, []).append(f"{campaign.name}: {cell.label()}")
             continue
-        if (unsure := why_unsure_cells(cell)) is not None:
+        if (unsure := why_energy_unsure(cell)) is not None:
             left_out.setdefault(unsure, []).append(f"{campaign.name}: {cell.label()}")
             continue
         both, without = cell.together(BANDWIDTH, power, energy)

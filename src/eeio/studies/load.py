@@ -223,7 +223,7 @@ def _step(
     domain: str | None,
     metrics: Sequence[Mapping[str, float]],
 ) -> Step:
-    from eeio.comparison.cells import BANDWIDTH, J_PER_GB_OF, POWER, why_unsure_cells
+    from eeio.comparison.cells import BANDWIDTH, J_PER_GB_OF, POWER, why_energy_unsure
 
     power = POWER[domain or "system"]
     bandwidth, power_w, joules = cell.known(BANDWIDTH), None, None
@@ -237,7 +237,7 @@ def _step(
         reached = bandwidth / offered
     unsure = None
     if power_w is not None:
-        unsure = why_unsure_cells(cell)
+        unsure = why_energy_unsure(cell)
     reasons = [_why_not_reached(reached), unsure]
     if bandwidth is None:
         reasons.append(cell.why(BANDWIDTH) or "not measured")

@@ -316,3 +316,14 @@ def test_a_given_offset_that_the_load_cannot_show_is_said_to_be_unchecked(tmp_pa
     assert alignment.doubts == ()
     (note,) = alignment.notes
     assert note.startswith("the given offset of +0 s was not checked against the load: ")
+
+
+def test_a_given_offset_of_results_shorter_than_the_readings_is_said_to_be_unchecked(
+    tmp_path: Path,
+) -> None:
+    runs = [(100.0, 100.0), (200.0, 201.0)]
+    log = wattsup(
+        tmp_path / "power.log", runs, [float(second) for second in range(400)], lambda _: 0
+    )
+    (note,) = aligned(log, windows(runs), 0.0).notes
+    assert "a result lasts less than 3 readings" in note

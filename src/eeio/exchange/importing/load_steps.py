@@ -217,9 +217,7 @@ class LoadSteps:
         Raises PowerError if it does so nowhere within SEARCH_S.
         """
         series = self.series
-        pulses = _pulses(spans, 2 * series.period_s)
-        if len(pulses) > MOST_PULSES:
-            raise PowerError(f"{len(pulses)} results are more than {MOST_PULSES}")
+        pulses = _pulses_with_steps(spans, series)
         late_s = _late_s(series)
         step_s = max(_LEAST_SEARCH_STEP_S, series.period_s / 4)
         within_s = unsure_s + _late_within_s(series) + series.period_s + step_s / 2
@@ -399,6 +397,19 @@ class _Steps:
             before_w = (edge_j - until_j(begin_s + ahead_s)) / (edge_s - begin_s)
             total_w += (until_j(end_s + ahead_s) - edge_j) / (end_s - edge_s) - before_w
         return total_w / len(edges)
+
+
+def _pulses_with_steps(spans: Sequence[Pulse], series: Series) -> list[Pulse]:
+    """Raises PowerError for too many, and if the readings cannot show the steps of one."""
+    period_s = series.period_s
+    pulses = _pulses(spans, 2 * period_s)
+    if len(pulses) > MOST_PULSES:
+        raise PowerError(f"{len(pulses)} results are more than {MOST_PULSES}")
+    if min(pulse.end_s - pulse.start_s for pulse in pulses) < 3 * period_s:
+        raise PowerError(
+            f"a result lasts less than 3 readings of {series.meter} ({period_s:g} s each)"
+        )
+    return pulses
 
 
 def _edge_s(series: Series) -> float:

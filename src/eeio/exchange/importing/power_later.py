@@ -297,7 +297,7 @@ def _write(
         f"{each.alignment.ahead_s:+.2f} s: {each.alignment.source}"
         for each in used
     ]
-    remarks += [f"{each.log.path}: {note}" for each in used for note in each.alignment.notes]
+    remarks += [note for each in used for note in each.notes]
     design: Design = campaign.design
     of_logs = design.suite == "imported" and not any(map(is_measured, campaign.idle))
     if of_logs:

@@ -269,8 +269,8 @@ def _doubt_of_stretch(
     return text
 
 
-def _not_checked(given_s: float, why: PowerError) -> str:
-    return f"the given offset of {given_s:+g} s was not checked against the load: {why}"
+def _not_checked(given_s: float, error: PowerError) -> str:
+    return f"the given offset of {given_s:+g} s was not checked against the load: {error}"
 
 
 def _doubt_by_edges(
@@ -278,14 +278,14 @@ def _doubt_by_edges(
 ) -> str | None:
     """The doubt about a given offset at which the power does not rise and fall with the results, if
     it does so at others: one or several. Raises PowerError if it does so at none."""
-    why: PowerError | None = None
+    unchecked: PowerError | None = None
     count = max(1, min(MOST_PARTS, len(windows) // LEAST_PULSES))
     # Of a clock that drifts or was set, only some parts show it.
     for part in parts_of(windows, count):
         try:
             better_s = _better_offsets_s(steps, part, given_s, unsure_s)
         except PowerError as error:
-            why = error
+            unchecked = error
             continue
         if better_s:
             better = " and ".join(f"{offset_s:+.0f} s" for offset_s in better_s)
@@ -293,8 +293,8 @@ def _doubt_by_edges(
                 f"the load steps do not fit the given offset of {given_s:+g} s; "
                 f"they fit about {better}"
             )
-    if why is not None:
-        raise why
+    if unchecked is not None:
+        raise unchecked
     return None
 
 
@@ -303,13 +303,13 @@ def _better_offsets_s(
 ) -> list[float]:
     """Those of the first series that shows the steps of load. Raises PowerError if none does."""
     spans = [window.pulse for window in windows]
-    why = PowerError("the log has no series")
+    last_error = PowerError("the log has no series")
     for of_series in steps:
         try:
             return of_series.better_offsets_s(spans, given_s, unsure_s)
         except PowerError as error:
-            why = error
-    raise why
+            last_error = error
+    raise last_error
 
 
 def _stretches(log: PowerLog, windows: Sequence[Window], used_s: float) -> list[list[Window]]:
@@ -623,6 +623,11 @@ class UsedLog:
     log: PowerLog
     alignment: Alignment
     busy: tuple[Window, ...] = ()
+
+    @property
+    def notes(self) -> list[str]:
+        """On the alignment, with the name of the log."""
+        return [f"{self.log.path}: {note}" for note in self.alignment.notes]
 
     def to_json(self) -> dict[str, Any]:
         log, alignment = self.log, self.alignment

@@ -17,7 +17,7 @@ from eeio.errors import EeioError, RejectedError
 from eeio.exchange.importing.file_names import file_names
 from eeio.exchange.importing.files import found
 from eeio.exchange.importing.idle_of_logs import idle_readings
-from eeio.exchange.importing.imported import store
+from eeio.exchange.importing.imported import Imported, store
 from eeio.exchange.importing.power_later import Added, add_of_files, with_energy
 from eeio.exchange.importing.power_of_results import UsedLog
 from eeio.exchange.importing.rows import campaigns, names_of, slug
@@ -123,9 +123,7 @@ def take(
     if logs and len(made) == 1:
         idle = idle_readings(logs, logs[0].busy)
         made = [replace(made[0], idle=idle.readings, no_idle=idle.reason)]
-    notes = [f"{used.log.path}: {note}" for used in logs for note in used.alignment.notes]
-    made = [replace(each, remarks=(*each.remarks, *notes)) for each in made]
-    stored = store(made, "")
+    stored = store(_with_notes(made, logs), "")
     added, not_added = _added_later(files, before, logs)
     for file, wanted in of_pts:
         try:
@@ -179,6 +177,12 @@ def _with_power(
             f"{log.path}: {log.rejected}. No result was stored: correct --power, or omit it"
         )
     return logs
+
+
+def _with_notes(made: Sequence[Imported], logs: Sequence[UsedLog]) -> list[Imported]:
+    """With the notes on the alignment of the logs as remarks."""
+    notes = [note for used in logs for note in used.notes]
+    return [replace(campaign, remarks=(*campaign.remarks, *notes)) for campaign in made]
 
 
 def _named(files: Sequence[FoundFile], name: str | None) -> list[tuple[FoundFile, str]]:
