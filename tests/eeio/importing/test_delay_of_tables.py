@@ -155,3 +155,41 @@ def test_a_late_log_gives_the_idle_power(
     assert idle.reason is None
     (reading,) = idle.readings
     assert reading.power_w == pytest.approx(LOW_W, rel=0.01)
+
+
+def held(path: Path, each_s: int, options: str, noise_w: float = 0.2) -> Path:
+    """A line each second, while the values change each `each_s` only."""
+    noise = random.Random(4)
+    rows, watts = ["time,watts"], 0.0
+    for k in range(1, int(LAST_S)):
+        if k % each_s == 1:
+            watts = reported_w(START_S + k, Delay(0.0, 1.0)) + noise.gauss(0, noise_w)
+        rows.append(f"{START_S + k:.3f},{watts:.2f}")
+    path.write_text("\n".join(rows) + "\n")
+    return Path(f"csv:{path},map=time:time+power_w:watts,tz=utc,accuracy=0.01{options}")
+
+
+@pytest.mark.parametrize("each_s", [8, 15])
+@pytest.mark.parametrize("options", [",lag_s=0,averages_s=1", ",lag_s=0.5,averages_s=0"])
+def test_values_that_repeat_longer_than_the_stated_delay_widen_the_uncertainty(
+    tmp_path: Path, each_s: int, options: str
+) -> None:
+    """The data sheet is that of the meter, but its logger is slow."""
+    log = held(tmp_path / "watts.csv", each_s, options)
+    (note,) = power_logs.read(log).notes
+    assert f"change each {each_s} s only" in note
+    _, readings = energies(log, 0.0)
+    for reading, true_j in zip(readings, TRUE_J, strict=True):
+        assert reading.energy_j is not None and reading.uncertainty_j is not None
+        assert abs(reading.energy_j - true_j) <= reading.uncertainty_j
+
+
+def test_values_that_repeat_as_the_load_is_constant_are_believed(tmp_path: Path) -> None:
+    rows = ["time,watts"]
+    for k in range(1, 600):
+        rows.append(f"{START_S + k:.3f},{90 if k // 30 % 2 else 30}")
+    (tmp_path / "watts.csv").write_text("\n".join(rows) + "\n")
+    spec = f"csv:{tmp_path}/watts.csv,map=time:time+power_w:watts,tz=utc,lag_s=0,averages_s=1"
+    log = power_logs.read(Path(spec))
+    assert log.rejected is None and not log.notes
+    assert log.series[0].known_delay == Delay(0.0, 1.0, source="stated by the user")

@@ -13,6 +13,7 @@ from typing import Any
 from eeio.errors import EeioError
 from eeio.exchange.importing.mapping import Key, Labels
 from eeio.exchange.importing.power_logs import Form, PowerLog, Series, default_accuracy, described
+from eeio.exchange.importing.power_logs.renewals import with_renewals
 from eeio.exchange.importing.power_of_results import Alignment, Window, energy_of
 from eeio.exchange.importing.tables import Watts, read_table
 from eeio.exchange.importing.testlog import Span
@@ -169,7 +170,7 @@ def _impossible(mean_w: float) -> str | None:
 
 def _series(body: Mapping[str, Any], form: Form, rows: Sequence[tuple[float, float]]) -> Series:
     """Raises PowerError."""
-    return described(
+    series = described(
         body["meter"],
         body["domain"],
         body.get("kind", "measured"),
@@ -179,6 +180,8 @@ def _series(body: Mapping[str, Any], form: Form, rows: Sequence[tuple[float, flo
         body.get("lag_s"),
         body.get("averages_s"),
     )
+    series, _ = with_renewals(series)
+    return series
 
 
 def _of_one_run(

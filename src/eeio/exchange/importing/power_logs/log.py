@@ -10,6 +10,7 @@ from pathlib import Path
 from eeio.errors import LimitError
 from eeio.exchange.importing.power_logs import csv_table, tools
 from eeio.exchange.importing.power_logs.eeio_samples import read_samples
+from eeio.exchange.importing.power_logs.renewals import all_with_renewals
 from eeio.exchange.importing.power_logs.series import PowerLog, ReadLog, Series, check, check_steps
 from eeio.files import inputs
 from eeio_power.delay import later, stated
@@ -91,7 +92,8 @@ def read(named: Path) -> PowerLog:
             if text[-1:] not in "\n]}":
                 found.notes.append("the last line has no line end, so it may be cut off: not used")
         log = replace(log, offset_s=offset_option(options))
-        found.series = _with_delays(_selected(found, options), options)
+        delayed = _with_delays(_selected(found, options), options)
+        found.series = all_with_renewals(delayed, found.notes)
         for series in found.series:
             check(series)
             if found.clock == "local":
@@ -129,13 +131,14 @@ def _of_table(spec: str) -> PowerLog:
             log, offset_s=offset_option({} if offset_s is None else {"offset_s": offset_s})
         )
         found = csv_table.read_table(spec)
+        found.series = all_with_renewals(found.series, found.notes)
         for series in found.series:
             check(series)
     except OSError as error:
         return replace(log, rejected=error.strerror or str(error))
     except (PowerError, LimitError) as error:
         return replace(log, rejected=str(error))
-    return replace(log, series=tuple(found.series))
+    return replace(log, series=tuple(found.series), notes=tuple(found.notes))
 
 
 _HEAD = 65536

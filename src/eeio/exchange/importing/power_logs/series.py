@@ -66,7 +66,7 @@ class Series:
     """The meter is read at the time of its value, so that a delay is that of the scrapes only."""
     scraped_s: float = 0.0
     """A value may be that of a reading up to so much earlier: the interval in which Prometheus
-    takes over the readings. The delay contains it."""
+    takes over the readings, or in which the logger repeats one. The delay contains it."""
     recorded: MeterSamples | None = None
     """The meter as eeio recorded it, with all its channels and calibrations: the energy is computed
     from these. Its times are Unix s, too."""
