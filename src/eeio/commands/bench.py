@@ -33,7 +33,7 @@ from eeio.measure.campaign.runner import campaign_locks, execute, store_lock
 from eeio.measure.power import check_meters
 from eeio.options import Command, argument, changed, option, switch
 from eeio.record.design import Options
-from eeio.record.store import Store, load
+from eeio.record.store import Campaign, Store
 from eeio.report.document import render_markdown
 from eeio.report.documents import bench as report
 from eeio.units import amounts
@@ -305,7 +305,7 @@ def bench(request: BenchRequest) -> int:
                 stack.enter_context(store_lock(new.folder))
             counts = [executions.count for executions in how_often]
             outcome = execute(plan, store, _announce(plan, trials, counts))
-    show(store, request)
+    show(outcome.campaign, request)
     if outcome.invalid:
         print(
             f"eeio: {outcome.invalid} of {outcome.runs} runs failed or are invalid; `eeio "
@@ -353,9 +353,8 @@ def _range(counts: Sequence[int]) -> str:
     return f"{least if least == most else f'{least} to {most}'} execution{'s' * (most > 1)}"
 
 
-def show(store: Store, request: BenchRequest) -> None:
+def show(campaign: Campaign, request: BenchRequest) -> None:
     """Prints the campaign's results."""
-    campaign = load(store.folder)
     found = benches(campaign)
     compared: Sequence[Comparison] = ()
     if len(found) > 1:

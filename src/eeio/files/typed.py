@@ -63,6 +63,26 @@ def check(value: object) -> None:
     _reader(cast("Any", type(value)), False)(value)
 
 
+def body(value: Any) -> Any:
+    """The JSON of a dataclass and of all in it, as `dataclasses.asdict`, which copies each text and
+    number and takes three times as long."""
+    kind = type(value)
+    if kind is str or kind is float or kind is int or value is None or kind is bool:
+        return value
+    if is_dataclass(kind):
+        return {name: body(getattr(value, name)) for name in _names_of(kind)}
+    if isinstance(value, Mapping):
+        return {key: body(item) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        return [body(item) for item in value]
+    return value
+
+
+@cache
+def _names_of(kind: Any) -> tuple[str, ...]:
+    return tuple(item.name for item in fields(kind))
+
+
 class _PlacedError(LimitError):
     """A refusal that begins with the place of the fault."""
 

@@ -389,7 +389,7 @@ class Run:
         return not self.validity and not any(phase.validity for phase in self.phases)
 
     def to_json(self) -> dict[str, Any]:
-        body = asdict(self)
+        body: dict[str, Any] = typed.body(self)
         body["experiment"] = self.experiment.to_json()
         return {
             "schema_version": SCHEMA_VERSION,

@@ -48,7 +48,7 @@ from eeio.record import drive_states
 from eeio.record.design import AdaptiveProtocol, PlannedExperiment, PlannedRun, SteadyProtocol, Wear
 from eeio.record.run import MARKS, Run, Tool
 from eeio.record.steady_state import goes_on, state
-from eeio.record.store import Store, load
+from eeio.record.store import Campaign, Store, load
 from eeio.units.quantities import DURATION
 from eeio_power import idleness
 from eeio_power.calibration import delayed_channels
@@ -61,10 +61,23 @@ _PILOT = "pilot"
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a campaign ended: runs in all, and how many of them cannot be used as they are."""
+    """How a campaign ended."""
 
-    runs: int
-    invalid: int
+    campaign: Campaign
+
+    @property
+    def runs(self) -> int:
+        """In all."""
+        return len(self._every)
+
+    @property
+    def invalid(self) -> int:
+        """Runs that cannot be used as they are."""
+        return sum(not run.valid for run in self._every)
+
+    @property
+    def _every(self) -> tuple[Run, ...]:
+        return (*self.campaign.set_aside, *self.campaign.runs)
 
 
 def execute(plan: Plan, store: Store, expected_s: float | None = None) -> Outcome:
@@ -101,7 +114,7 @@ def execute(plan: Plan, store: Store, expected_s: float | None = None) -> Outcom
             raise
         finally:
             tell(volumes.close())
-    return outcome(store)
+    return Outcome(load(store.folder))
 
 
 @contextmanager
@@ -113,13 +126,6 @@ def _naming_left_files(plan: Plan) -> Iterator[None]:
         if (left := safety.left_files(plan.options.directory)) is None:
             raise
         raise InterruptedCampaignError(error.signum, f"{error}; {left}") from error
-
-
-def outcome(store: Store) -> Outcome:
-    """How the stored campaign has ended."""
-    campaign = load(store.folder)
-    runs = (*campaign.set_aside, *campaign.runs)
-    return Outcome(len(runs), sum(not run.valid for run in runs))
 
 
 @contextmanager
