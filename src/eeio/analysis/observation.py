@@ -6,6 +6,7 @@ and nowhere else; a summary over repetitions takes the values and keeps the reas
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeVar
 
 from eeio.record.reasons import NO_COST_OF_ACCELERATOR, partial_operations
@@ -17,7 +18,7 @@ Key = tuple[str, str, str]
 """A source: (domain, meter, kind)"""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Missing:
     """Why a figure is not there."""
 
@@ -50,7 +51,7 @@ def known(value: _T | Missing) -> _T | None:
     return value
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Baseline:
     """Idle power of a source, in W, or why there is none. `busy` is the share of the time in which
     the system is in use (0 to 1), None if it is not given."""
@@ -62,10 +63,11 @@ class Baseline:
 NO_SOURCE = Baseline()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Observation:
     """`reading` is that of one source; None if the source was not read (`why_not_read`), or for
-    figures that need none."""
+    figures that need none. Figures that others are computed from are kept: several metrics read
+    each."""
 
     experiment: Experiment
     phase: Phase
@@ -78,8 +80,16 @@ class Observation:
         """The same phase by a source."""
         for reading in self.window.energy:
             if reading.key == source:
-                return Observation(self.experiment, self.phase, self.window, reading, baseline)
-        return Observation(self.experiment, self.phase, self.window, None, baseline)
+                return self.of(reading, baseline)
+        return self.of(None, baseline)
+
+    def of(self, reading: EnergyReading | None, baseline: Baseline = NO_SOURCE) -> "Observation":
+        """The same phase by the source of that reading."""
+        return Observation(self.experiment, self.phase, self.window, reading, baseline)
+
+    def not_read(self, reason: Missing) -> "Observation":
+        """The same phase without a source."""
+        return Observation(self.experiment, self.phase, self.window, why_not_read=reason)
 
     @property
     def duration_s(self) -> Value:
@@ -114,7 +124,7 @@ class Observation:
             return Missing(str(reason))
         return rate
 
-    @property
+    @cached_property
     def power_w(self) -> Value:
         """Mean power of the window, W."""
         reading = self.reading
@@ -136,7 +146,7 @@ class Observation:
             return NO_READING
         return joules
 
-    @property
+    @cached_property
     def why_no_cost(self) -> Missing | None:
         """Why the energy is not compared with others as the cost of the I/O; None if it is."""
         reading = self.reading
@@ -156,7 +166,7 @@ class Observation:
         """Whether its energy is compared with others as the cost of the I/O."""
         return self.why_no_cost is None
 
-    @property
+    @cached_property
     def why_no_work(self) -> Missing | None:
         """Why there is no figure of a GB, whatever the power was."""
         window = self.window
@@ -169,7 +179,7 @@ class Observation:
             return bandwidth
         return NO_BANDWIDTH
 
-    @property
+    @cached_property
     def j_per_gb(self) -> Value:
         """Energy of the window over its bytes, in J per 10^9 bytes."""
         return self._j_per_gb_of(self.power_w)
@@ -194,7 +204,7 @@ class Observation:
         """The reciprocal of J/GB, in bytes per J."""
         return _bytes_per_j(self.j_per_gb)
 
-    @property
+    @cached_property
     def marginal_power_w(self) -> Value:
         """Power above the idle power of the same source."""
         power_w, idle_w = self.power_w, self.baseline.power_w

@@ -12,7 +12,7 @@ from eeio.commands.run import finish, run_rest, stored
 from eeio.commands.waiting import wait_option
 from eeio.errors import EXIT_DONE, RejectedError
 from eeio.measure.campaign.progress import duration_text
-from eeio.measure.campaign.runner import outcome, store_lock
+from eeio.measure.campaign.runner import Outcome, store_lock
 from eeio.options import Command, argument, option, switch
 from eeio.record.design import Design
 from eeio.record.store import Campaign, Store, load, progress, read_design
@@ -64,7 +64,7 @@ def resume(request: ResumeRequest) -> int:
         if fixed and extent.stored_runs >= extent.planned_runs:
             print(f"eeio: {request.name} is complete; there is nothing to do", file=sys.stderr)
             restore_orphans()
-            return finish(store, outcome(store))
+            return finish(store, Outcome(load(store.folder)))
         return run_rest(store, design)
 
 

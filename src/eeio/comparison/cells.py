@@ -312,8 +312,9 @@ class _Collected:
         elif self.missing.get(metric, NOT_MEASURED) is NOT_MEASURED:
             self.missing[metric] = value
 
-    def has(self, metric: str, place: int) -> bool:
-        return place in self.values.get(metric, {})
+    def add_all(self, metric: str, places: Sequence[int], values: Sequence[Value]) -> None:
+        for place, value in zip(places, values, strict=True):
+            self.add(metric, place, value)
 
     def meter(self, domain: str, name: str) -> str:
         """Its name with its calibration, which changes its powers."""
@@ -340,8 +341,12 @@ def _cell(
     by_source = repetitions_by_source([window.energy for window in windows], is_compared)
     meters = source_by_domain(by_source)
     main = main_source(by_source, experiment.cost_domains)
-    for observation in used:
-        _collect(collected, run_of[id(observation.phase)].order_index, observation, meters, main)
+    places = [run_of[id(observation.phase)].order_index for observation in used]
+    of_main = []
+    for place_of_run, observation in zip(places, used, strict=True):
+        of_main.append(_collect_powers(collected, place_of_run, observation, meters, main))
+    for compared in collected.metrics:
+        collected.add_all(compared.key, places, list(map(compared.value, of_main)))
     for readings in collected.readings.values():
         if (mixed := mixed_calibrations(readings)) is not None:
             collected.doubts[mixed] = None
@@ -365,24 +370,24 @@ def _cell(
     )
 
 
-def _collect(
+def _collect_powers(
     collected: _Collected,
     place: int,
     observation: Observation,
     meters: Mapping[str, Key],
     main: Key | None,
-) -> None:
-    """Adds the values of one repetition; `main` is the source of its MB/J."""
+) -> Observation:
+    """Adds the powers of one repetition; returns it by `main`, the source of its MB/J."""
     window = observation.window
-    of_main = replace(observation, reading=None, why_not_read=NOT_MEASURED)
+    of_main = observation.not_read(NOT_MEASURED)
     for domain, power in POWER.items():
         reading = _reading(window.energy, domain, meters.get(domain))
         if isinstance(reading, Missing):
             collected.add(power, place, reading)
             if domain in window.cost_domains and of_main.why_not_read is NOT_MEASURED:
-                of_main = replace(of_main, why_not_read=reading)
+                of_main = observation.not_read(reading)
             continue
-        by_domain = replace(observation, reading=reading)
+        by_domain = observation.of(reading)
         collected.readings.setdefault(domain, []).append(reading)
         collected.add(power, place, by_domain.power_w)
         collected.add(J_PER_GB_OF[domain], place, by_domain.j_per_gb)
@@ -393,17 +398,21 @@ def _collect(
     s_per_gb = window.seconds_per_gb(window.duration_s)
     if s_per_gb is not None:
         collected.add(S_PER_GB, place, s_per_gb)
-    for metric in collected.metrics:
-        collected.add(metric.key, place, metric.value(of_main))
     widest = of_main.reading
-    if widest is not None and collected.has(EFFICIENCY, place):
-        without = ""
-        if widest.leaves_drives_out:
-            without = " without drives"
-        demo = ""
-        if widest.kind == DEMO:
-            demo = " (demo)"
-        collected.efficiency_of.setdefault(f"{widest.domain}{without}{demo}")
+    if widest is not None and not isinstance(of_main.bytes_per_j, Missing):
+        collected.efficiency_of.setdefault(_described_domain(widest))
+    return of_main
+
+
+def _described_domain(reading: EnergyReading) -> str:
+    """Such as `system without drives (demo)`."""
+    without = ""
+    if reading.leaves_drives_out:
+        without = " without drives"
+    demo = ""
+    if reading.kind == DEMO:
+        demo = " (demo)"
+    return f"{reading.domain}{without}{demo}"
 
 
 def _factors(

@@ -180,7 +180,9 @@ def _union(arguments: tuple[Any, ...], stored: bool) -> _Read:
         (only,) = readers
 
         def optional(value: Any) -> Any:
-            return None if value is None and null else only(value)
+            if value is None:
+                return None
+            return only(value)
 
         return optional
 
@@ -308,7 +310,7 @@ def _object(kind: Any) -> _Read:
             if type(body) is kind:  # read before, and given instead of its JSON
                 return body
             raise LimitError(f"{shortened(body)} is not an object")
-        values = {}
+        values: dict[str, Any] = {}
         name = ""
         try:
             for name, each in required:
