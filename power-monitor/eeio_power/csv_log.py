@@ -8,9 +8,11 @@ import codecs
 import csv
 import math
 import re
-from collections.abc import Mapping, Sequence
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from itertools import pairwise
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -248,7 +250,49 @@ def parse_log(data: bytes, layout: Layout) -> Log:
             f"{reader.damaged} of {reader.cells} cells are no numbers, such as "
             f"{reader.damaged_example}; check map=, delimiter= and decimal="
         )
+    _settle_repeated_hour(reader)
     return Log(reader.times_s, reader.values, reader.damaged)
+
+
+_MOST_STEPS_OF_PAUSE = 5.0
+"""Usual times between readings: a longer one is a pause of the logger."""
+
+
+def _settle_repeated_hour(reader: "_RowReader") -> None:
+    """Times of the hour that occurs twice in autumn are of the first one if the readings before
+    continue to them, and of the second one if they continue to the readings after. Raises
+    PowerError if the log shows neither."""
+    times_s, shifts_s = reader.times_s, reader.shifts_s
+    steps_s = [after_s - before_s for before_s, after_s in pairwise(times_s)]
+    if not shifts_s:
+        return
+    most_s = _MOST_STEPS_OF_PAUSE * statistics.median(steps_s or [1.0])
+    for first, last in _stretches(sorted(shifts_s)):
+        if last + 1 in reader.second_places:
+            continue
+        shift_s = shifts_s[last]
+        begins_there = first > 0 and times_s[first] - times_s[first - 1] <= most_s
+        ends_there = (
+            last + 1 < len(times_s) and times_s[last + 1] - times_s[last] - shift_s <= most_s
+        )
+        if begins_there == ends_there:
+            raise PowerError(
+                "the hour that occurs twice as summer time ends: the log does not show which of "
+                f"the two its times from {datetime.fromtimestamp(times_s[first], UTC):%H:%M} UTC "
+                "on are of; log UTC, or cut it there and give each part its tz=+HH:MM"
+            )
+        if ends_there:
+            for place in range(first, last + 1):
+                times_s[place] += shift_s
+
+
+def _stretches(places: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """The first and the last of each row of successive numbers."""
+    first = places[0]
+    for place, following in pairwise([*places, places[-1] + 2]):
+        if following != place + 1:
+            yield first, place
+            first = following
 
 
 class _RowReader:
@@ -263,8 +307,14 @@ class _RowReader:
         self._counter = quantity_of([(key, "") for key, _ in places]) == "energy_j"
         self._same = 0
         """Values in the last reading."""
+        self._shift_s = 0.0
+        self._is_second = False
         self.times_s: list[float] = []
         self.values: list[float] = []
+        self.shifts_s: dict[int, float] = {}
+        """The readings whose time may also be that of the repeated hour, so much later."""
+        self.second_places: set[int] = set()
+        """The readings whose time is of the repeated hour, as the clock stepped back."""
         self.cells = self.damaged = 0
         self.damaged_example = ""
 
@@ -286,6 +336,10 @@ class _RowReader:
         value = self._value(number, cells)
         if time_s > before_s:
             self._same = 0 if math.isnan(value) else 1
+            if self._is_second:
+                self.second_places.add(len(self.times_s))
+            elif self._shift_s > 0.0:
+                self.shifts_s[len(self.times_s)] = self._shift_s
             self.times_s.append(time_s)
             self.values.append(value)
         elif not math.isnan(value):
@@ -360,11 +414,11 @@ class _RowReader:
         if self._layout.zone is None:
             raise ValueError("it has no time zone: give tz=")
         first_s = moment.replace(tzinfo=self._layout.zone).timestamp()
-        if first_s >= before_s:
-            return first_s
         # The repeated hour in autumn: its second occurrence.
         second_s = moment.replace(tzinfo=self._layout.zone, fold=1).timestamp()
-        if second_s >= before_s:
+        self._shift_s = second_s - first_s
+        self._is_second = first_s < before_s <= second_s
+        if self._is_second:
             return second_s
         return first_s
 

@@ -127,13 +127,32 @@ def _both(phases: Sequence[FoundPhase]) -> FoundPhase:
         if phase.iops is not None:
             metrics[f"{phase.operation}_iops"] = phase.iops
     first = phases[0]
+    names, jobs = _jobs_of_both(phases)
     return replace(
-        added(phases, first.name),
+        added(phases, names),
         operation="mixed",
-        jobs=first.jobs,
+        jobs=jobs,
         options=first.options,
         metrics=metrics,
     )
+
+
+def _jobs_of_both(phases: Sequence[FoundPhase]) -> tuple[str, int | None]:
+    """The names of the jobs of a group, and their number; None if some of the jobs that share a
+    name did one direction only."""
+    first = phases[0]
+    if all(phase.name == first.name for phase in phases):
+        return first.name, first.jobs
+    names: dict[str, None] = {}
+    has_unique_names = True
+    for phase in phases:
+        of_phase = phase.name.split(", ")
+        names |= dict.fromkeys(of_phase)
+        has_unique_names = has_unique_names and phase.jobs == len(of_phase)
+    jobs = None
+    if has_unique_names:
+        jobs = len(names)
+    return ", ".join(names)[:200], jobs
 
 
 def added(jobs: Sequence[FoundPhase], name: str) -> FoundPhase:

@@ -52,6 +52,8 @@ class Line:
     file_size: str
     chunk_size: str
     seeks: str
+    files: str
+    """The number of files, in units of 1024, and their settings."""
     tests: Mapping[str, Figures]
 
 
@@ -87,6 +89,7 @@ def lines(text: str) -> Iterator[Line]:
             file_size=fields[5],
             chunk_size=fields[6],
             seeks=fields[7] if first == _FIRST_RATE[50] else "",
+            files=":".join(filter(None, fields[files - _SETTINGS_OF_FILES : files])),
             tests={
                 name: Figures(fields[rate], fields[rate + 1], fields[latencies + index])
                 for index, (name, rate) in enumerate(places.items())
@@ -110,5 +113,6 @@ def _line_of_1_03(fields: Sequence[str], start: int, end: int, is_complete: bool
         file_size=file_size,
         chunk_size=chunk_size or "8k",
         seeks="",
+        files=fields[2 + 2 * len(TESTS)],
         tests={name: Figures(fields[rate], fields[rate + 1], "") for name, rate in places.items()},
     )

@@ -41,10 +41,18 @@ def read_csv(text: str) -> Iterator[FoundReport]:
         begin = next((start for start in tables if last <= start < line.start), line.start)
         last = line.end
         rates = {name: figures.rate for name, figures in line.tests.items()}
-        phases = tuple(_phases(rates, line.file_size, line.chunk_size, count(line.processes)))
+        of_line = _phases(rates, line.file_size, line.chunk_size, count(line.processes))
+        phases = tuple(_with_files(phase, line.files) for phase in of_line)
         if not phases:
             raise none_found("Bonnie++", "no test has a result")
         yield FoundReport(phases, line.version, line.host or None, begins_at=begin)
+
+
+def _with_files(phase: FoundPhase, files: str) -> FoundPhase:
+    """A test of files, with their number."""
+    if phase.name not in FILE_TESTS or not files:
+        return phase
+    return replace(phase, options={**phase.options, "files": files})
 
 
 def _phases(

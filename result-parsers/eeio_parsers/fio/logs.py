@@ -22,6 +22,7 @@ the name of the host at the end."""
 _SINCE_1970_MS = 10**11
 """Times from here on are not those since fio's start (log_unix_epoch)."""
 _SINGLE = "a log of single requests has no mean rate; use fio's report, or log_avg_msec"
+_OF_TIMES = "a log of latencies has no rate; use fio's report"
 _UNEVEN = "a log without equal intervals has no mean rate; use fio's report"
 
 
@@ -58,6 +59,8 @@ def read_log(text: str, kind: str) -> Iterator[FoundReport]:
             if len(sizes[direction]) == 1:
                 only = sizes[direction].pop()
             phase = replace(phase, request_bytes=only, bandwidth_bytes_per_s=None, iops=None)
+        elif kind not in ("bw", "iops"):
+            notes[_OF_TIMES] = None
         elif not (phase.bandwidth_bytes_per_s or phase.iops):
             notes[_UNEVEN] = None
         phases.append(replace(phase, operation=DIRECTIONS[direction]))

@@ -484,17 +484,19 @@ def _exact_iops(
     issued: int | None, runtime_s: float, printed: float | None, fits: bool
 ) -> float | None:
     """From the count of requests where fio prints whole numbers: 3 may be 3.98. Some versions print
-    24.0k for 24.99k: then the count is right, if the bandwidth `fits` it."""
+    13.0k for 13.99k: then the count is right, if the bandwidth `fits` it."""
     if printed is None:
         return None
-    if printed >= 1000:
-        counted = printed
-        if issued and runtime_s >= 1 and fits:
-            counted = issued / runtime_s
-        if 1.01 < counted / printed < 1.05:
-            return counted
+    if printed < 1000:
+        return exact_rate(issued, runtime_s, printed, 1.0)
+    if not issued or runtime_s < 1 or not fits:
         return printed
-    return exact_rate(issued, runtime_s, printed, 1.0)
+    counted, unit = issued / runtime_s, 1e3
+    if printed >= 1e6:
+        unit = 1e6
+    if counted > 1.01 * printed and printed % unit == 0 and counted - printed < unit:
+        return counted
+    return printed
 
 
 def _text_processor(block: str) -> dict[str, float]:

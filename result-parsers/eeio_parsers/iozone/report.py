@@ -52,6 +52,9 @@ def read_text(text: str) -> Iterator[FoundReport]:
         options = {}
         if command:
             options = {"command": command[1].strip()[:500]}
+        stride = re.search(r"^[ \t]{0,99}File stride size set to ([^\n]{1,80})", part, re.M)
+        if stride is not None:
+            options["stride"] = stride[1].strip()
         phases = []
         for phase in (*_table(part, direct, words), *_children(part, direct)):
             phases.append(replace(phase, options={**options, **phase.options}))

@@ -1,7 +1,7 @@
 """lmbench's result files and summaries."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from eeio_parsers.format import Format
 from eeio_parsers.found import (
@@ -31,31 +31,13 @@ def read_text(text: str) -> Iterator[FoundReport]:
                 bandwidth_bytes_per_s=figure(written[1]) * 1000,
             )
         )
-    tables = r'^"([^"\n]*(?:read|Mmap|open2close)[^"\n]*)\n((?:[\d.]{1,30} [\d.]{1,30}\n)+)'
-    for title, rows in re.findall(tables, text, re.M):
-        for index, (megabytes, rate) in enumerate(re.findall(r"([\d.]{1,30}) ([\d.]{1,30})", rows)):
-            # Sizes above 1 MB have two decimals: they are powers of 2, or not known.
-            moved: int | None = round(figure(megabytes) * 1e6)
-            if "." in megabytes and len(megabytes.partition(".")[2]) < 6:
-                moved = next(
-                    (
-                        n
-                        for n in map((1).__lshift__, range(20, 50))
-                        if f"{n / 1e6:.2f}" == megabytes
-                    ),
-                    None,
-                )
-            phases.append(
-                FoundPhase(
-                    name=title.strip(),
-                    operation="read",
-                    access_pattern="sequential",
-                    group=str(index),
-                    bytes=moved,
-                    bandwidth_bytes_per_s=figure(rate) * 1e6,
-                    options={"size": f"{megabytes} MB"},
-                )
-            )
+    settings = _settings(text)
+    notes = []
+    for title, lines in _TABLES.findall(text):
+        rows, note = _table(title.strip(), lines.splitlines(), settings)
+        phases += rows
+        if note is not None:
+            notes.append(note)
     if not phases:
         raise none_found("lmbench", "no bandwidth of files in it; its other figures are no I/O")
     version = None
@@ -67,7 +49,66 @@ def read_text(text: str) -> Iterator[FoundReport]:
     host = None
     if len(names) > 1:
         host = names[1]
-    yield FoundReport(tuple(phases), first_group(version), host)
+    yield FoundReport(tuple(phases), first_group(version), host, notes=tuple(notes))
+
+
+_TABLES = re.compile(r'^"([^"\n]*(?:read|Mmap|open2close)[^"\n]*)\n((?:[^\n]+\n)*)', re.M)
+_ROW = re.compile(r"([\d.]{1,30}) ([\d.]{1,30})")
+_SETTINGS = {"FILE": "file of lmbench", "ENOUGH": "enough (us)", "RELEASE": "kernel"}
+"""In the head of a result -> the option that shows that two results differ in it."""
+
+
+def _settings(text: str) -> dict[str, str]:
+    """Those of the head, and the sizes (`ALL`) that each table has a row of."""
+    settings = {}
+    for word in (*_SETTINGS, "ALL"):
+        stated = re.search(rf"^\[{word}: ([^\]\n]{{1,999}})\]", text, re.M)
+        if stated is not None:
+            settings[word] = stated[1].strip()
+    return settings
+
+
+def _table(
+    title: str, lines: Sequence[str], settings: Mapping[str, str]
+) -> tuple[list[FoundPhase], str | None]:
+    """The rows of one table, and a note on the sizes that the program failed with. Raises
+    ToolOutputError for a table that lacks lines."""
+    sizes = settings.get("ALL", "").split()
+    if sizes and len(lines) != len(sizes):
+        raise none_found("lmbench", f"{title}: {len(lines)} lines of {len(sizes)} sizes: cut off")
+    options = {name: settings[word] for word, name in _SETTINGS.items() if word in settings}
+    phases, messages = list[FoundPhase](), list[str]()
+    for line in lines:
+        row = _ROW.fullmatch(line.strip())
+        if row is None:
+            messages.append(line.strip())
+            continue
+        phases.append(
+            FoundPhase(
+                name=title,
+                operation="read",
+                access_pattern="sequential",
+                group=str(len(phases)),
+                bytes=_bytes(row[1]),
+                bandwidth_bytes_per_s=figure(row[2]) * 1e6,
+                options={"size": f"{row[1]} MB", **options},
+            )
+        )
+    if not messages:
+        return phases, None
+    note = f"{title}: {len(messages)} of {len(lines)} sizes have no result: {messages[0]!r:.100}"
+    return phases, note
+
+
+def _bytes(megabytes: str) -> int | None:
+    """Sizes above 1 MB have two decimals: they are powers of 2, or not known."""
+    if "." not in megabytes or len(megabytes.partition(".")[2]) >= 6:
+        return round(figure(megabytes) * 1e6)
+    for exponent in range(20, 50):
+        size_bytes = 1 << exponent
+        if f"{size_bytes / 1e6:.2f}" == megabytes:
+            return size_bytes
+    return None
 
 
 SUMMARY = re.compile(r"^\s{0,99}L M B E N C H\s{1,9}(\d) ?\. ?(\d)\s{1,9}S U M M A R Y", re.M)

@@ -142,8 +142,18 @@ _FEWEST_INTERVALS = 3
 """In fewer, means of several sizes may be equal by chance."""
 
 
+_REQUESTED = re.compile(r"\b(I/O rate|elapsed)[:=]\s{0,9}([^;\s]{1,80})")
+"""In the line `Starting RD`."""
+
+
 def _phase(name: str, place: int, average: _Average, rest: str, started: str | None) -> FoundPhase:
-    loops = rest.partition("For loops:")[2].strip()
+    stated, _, loops = rest.partition("For loops:")
+    loops = loops.strip()
+    options = {"read_share": average.read_share}
+    for word, value in _REQUESTED.findall(stated):
+        options[f"requested {word.lower()}"] = value
+    if loops not in ("", "None"):
+        options["for loops"] = loops
     return FoundPhase(
         error=average.error,
         name=name,
@@ -153,8 +163,7 @@ def _phase(name: str, place: int, average: _Average, rest: str, started: str | N
         bandwidth_bytes_per_s=average.bandwidth_bytes_per_s,
         iops=figure(average.operations_per_s),
         metrics={"transfer_mean_bytes": figure(average.mean_bytes)},
-        options={"read_share": average.read_share}
-        | ({"for loops": loops} if loops not in ("", "None") else {}),
+        options=options,
         started_utc=started,
         time_source=None if started is None else "vdbench's local time, zone not reported",
     )

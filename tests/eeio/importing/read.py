@@ -9,14 +9,14 @@ from eeio.exchange.importing import results
 KIB = 1024
 
 
-def read_one(folder: Path, text: str) -> results.FoundFile:
-    (folder / "a.txt").write_text(text)
-    (one,) = results.found([folder / "a.txt"])
+def read_one(folder: Path, text: str, name: str = "a.txt") -> results.FoundFile:
+    (folder / name).write_text(text)
+    (one,) = results.found([folder / name])
     assert one.rejected is None, one.rejected
     return one
 
 
-def why_rejected(folder: Path, text: str) -> str:
-    (folder / "a.txt").write_text(text)
-    (one,) = results.found([folder / "a.txt"])
+def why_rejected(folder: Path, text: str, name: str = "a.txt") -> str:
+    (folder / name).write_text(text)
+    (one,) = results.found([folder / name])
     return str(one.rejected)

@@ -1,5 +1,6 @@
 """The delay of tables with a map (`csv:FILE,map=...`), and of logs whose clock the load shows."""
 
+import json
 import random
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -185,6 +186,24 @@ def test_lines_that_repeat_a_reading_longer_than_the_stated_delay_are_not_readin
         else:
             assert reading.uncertainty_j is not None
             assert abs(reading.energy_j - true_j) <= reading.uncertainty_j
+
+
+def test_a_query_that_repeats_each_scrape_counts_it_once(tmp_path: Path) -> None:
+    """A range query each second of a sensor that was scraped each 15 s: the power between two
+    scrapes is not known, whatever the step is."""
+    noise = random.Random(6)
+    values, watts = [], 0.0
+    for k in range(1, int(LAST_S)):
+        if k % 15 == 4:
+            watts = reported_w(START_S + k, Delay(2.0, 1.0)) + noise.gauss(0, 1.0)
+        values.append([START_S + k, f"{watts:.0f}"])
+    metric = {"__name__": "ipmi_dcmi_power_consumption_watts", "instance": "n1"}
+    result = [{"metric": metric, "values": values}]
+    data = {"resultType": "matrix", "result": result}
+    (tmp_path / "power.json").write_text(json.dumps({"status": "success", "data": data}))
+    log = power_logs.read(tmp_path / "power.json")
+    assert log.rejected is None and any("change each 15 s only" in note for note in log.notes)
+    assert log.series[0].period_s == pytest.approx(15.0)
 
 
 def test_values_that_repeat_as_the_load_is_constant_are_believed(tmp_path: Path) -> None:

@@ -90,6 +90,35 @@ def test_the_hour_that_comes_twice() -> None:
     assert [t - first for t in log.times_s] == [0.0, 1799.0, 1800.0, 3600.0]
 
 
+@pytest.mark.parametrize(
+    ("clocks", "minutes"),
+    [
+        # The readings before continue to it, or it continues to those after.
+        (("01:58", "01:59", "02:00", "02:01"), [-2, -1, 0, 1]),
+        (("02:58", "02:59", "03:00", "03:01"), [118, 119, 120, 121]),
+        (("01:59", "02:00", "02:59", "02:00", "03:00"), [-1, 0, 59, 60, 120]),
+    ],
+)
+def test_a_part_of_the_hour_that_comes_twice(clocks: list[str], minutes: list[int]) -> None:
+    rows = "".join(f"2026-10-25 {clock}:00,100\n" for clock in clocks)
+    log = parse_log(f"Time,Watts\n{rows}".encode(), layout(tz="Europe/Madrid"))
+    first = datetime(2026, 10, 25, 0, 0, tzinfo=UTC).timestamp()
+    assert [round((t - first) / 60) for t in log.times_s] == minutes
+
+
+@pytest.mark.parametrize(
+    "clocks",
+    [
+        ("02:10", "02:11", "02:12"),  # nothing before or after it
+        ("01:10", "01:11", "02:10", "02:11"),  # the logger was off, for one hour or two
+    ],
+)
+def test_which_of_two_hours_it_is_must_be_shown(clocks: list[str]) -> None:
+    rows = "".join(f"2026-10-25 {clock}:00,100\n" for clock in clocks)
+    with pytest.raises(PowerError, match="which of the two"):
+        parse_log(f"Time,Watts\n{rows}".encode(), layout(tz="Europe/Madrid"))
+
+
 def test_a_coarse_clock_gives_the_mean_of_each_second() -> None:
     log = parse_log(
         b"Time,Watts\n1769860800,100\n1769860800,200\n1769860800,300\n1769860801,100\n", layout()

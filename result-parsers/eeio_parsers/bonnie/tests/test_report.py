@@ -84,6 +84,8 @@ def test_bonnie_s_csv_of_1_03(tmp_path: Path) -> None:
     }  # fmt: skip
     assert (report.version, report.host) == ("1.03", "box")
     assert report.phases[0].bytes == 8096 << 20
+    files = [phase.options.get("files") for phase in report.phases if phase.operation == "metadata"]
+    assert set(files) == {"256"}
     # A line with less fields is none.
     assert "no result of a known tool" in why_rejected(tmp_path, line.replace(",304,35", ""))
 

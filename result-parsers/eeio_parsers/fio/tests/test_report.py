@@ -13,6 +13,7 @@ from tests.eeio.importing.importer import Importer, phases
 from tests.eeio.importing.read import KIB, read_one, why_rejected
 
 from eeio.exchange.importing import results
+from eeio_parsers.found import with_mixed
 
 OUTPUTS = Path(__file__).parents[1] / "outputs"
 
@@ -346,6 +347,46 @@ def test_thousands_of_iops_that_fio_printed_wrongly(tmp_path: Path) -> None:
     )
     (report,) = read_one(tmp_path, text).reports
     assert report.phases[0].iops == pytest.approx(499712 / 20, rel=1e-6)
+
+
+def test_ten_thousand_iops_that_fio_printed_wrongly(tmp_path: Path) -> None:
+    """fio 3.7 prints 13.0k for 13.96k, which is 7 % less. From a public report."""
+    text = (
+        "job: (g=0): rw=write, bs=(R) 16.0KiB-16.0KiB, (W) 16.0KiB-16.0KiB, (T) 16.0KiB-16.0KiB, "
+        "ioengine=libaio, iodepth=1\nfio-3.7\nStarting 1 process\n\n"
+        "job: (groupid=0, jobs=1): err= 0: pid=232296: Tue Aug 11 21:49:12 2020\n"
+        "  write: IOPS=13.0k, BW=218MiB/s (229MB/s)(5120MiB/23466msec)\n"
+        "     issued rwts: total=0,327680,0,0 short=0,0,0,0 dropped=0,0,0,0\n\n"
+        "Run status group 0 (all jobs):\n"
+    )
+    (report,) = read_one(tmp_path, text).reports
+    assert report.phases[0].iops == pytest.approx(327680 / 23.466, rel=1e-6)
+
+
+def test_a_group_of_several_jobs_has_all_of_them(tmp_path: Path) -> None:
+    """One job writes, two read, and one does both: four together."""
+    jobs = []
+    for name, read, write in (
+        ("bgwriter", 0, 40), ("query-a", 80, 0), ("query-b", 60, 0), ("bgupdater", 20, 20)
+    ):  # fmt: skip
+        both = {}
+        for direction, moved in (("read", read), ("write", write)):
+            both[direction] = {
+                "io_bytes": moved << 20, "bw": moved << 10, "iops": moved * 256.0, "runtime": 1000,
+                "total_ios": moved * 256,
+            }  # fmt: skip
+        jobs.append({"jobname": name, "groupid": 0, "error": 0, **both})
+    body = {"fio version": "fio-3.33", "timestamp": 1770000000, "jobs": jobs}
+    (report,) = read_one(tmp_path, json.dumps(body), "fio.json").reports
+    (mixed,) = with_mixed(report).mixed
+    assert (mixed.jobs, mixed.name) == (4, "bgwriter, bgupdater, query-a, query-b")
+    assert {phase.operation: phase.jobs for phase in report.phases} == {"read": 3, "write": 2}
+
+
+def test_a_log_of_latencies_says_that_it_has_no_rate(tmp_path: Path) -> None:
+    text = "".join(f"{1000 * k}, {900 + k}, 0, 0\n" for k in range(1, 9))
+    (report,) = read_one(tmp_path, text, "randread_clat.1.log").reports
+    assert report.notes == ("a log of latencies has no rate; use fio's report",)
 
 
 def test_both_rates_of_fio_may_be_cut(tmp_path: Path) -> None:

@@ -132,6 +132,13 @@ def test_settings_above_each_table_of_iozone(tmp_path: Path, banner: str) -> Non
     ]  # fmt: skip
 
 
+def test_the_stride_is_a_setting(tmp_path: Path) -> None:
+    line = "\tFile stride size set to 17 * record size.\n        KB"
+    text = IOZONE_SETTINGS.format(4).replace("        KB", line)
+    (report,) = read_one(tmp_path, "\tIozone: Performance Test of File I/O\n" + text).reports
+    assert report.phases[0].options["stride"] == "17 * record size."
+
+
 @pytest.mark.parametrize(
     "unit",
     ["operations per second.", "microseconds per operation.", "ops/sec"],

@@ -74,3 +74,32 @@ def test_lmbench_s_columns_behind_a_long_name_of_the_host(tmp_path: Path) -> Non
     # Shifted by something else: 11.5K is not 11.5.
     shifted = re.sub(r"^(host-\w) +Linux", r"\1     Linux", LMBENCH_SUMMARY, flags=re.M)
     assert "no bandwidth" in why_rejected(tmp_path, shifted)
+
+
+def test_sizes_that_lmbench_failed_with_are_named(tmp_path: Path) -> None:
+    """As in a public result whose program lost its file."""
+    text = (
+        "[lmbench3.0 results for Linux h1 6.6.0 aarch64]\n[ALL: 512 1k 2k]\n"
+        '"read bandwidth\n0.000512 10.0\n0.001024 20.0\n0.002048 30.0\n\n'
+        '"Mmap read bandwidth\n0.000512 40.0\nx: No such file or directory\n'
+        "x: No such file or directory\n\n"
+    )
+    (report,) = read_one(tmp_path, text, "h1.0").reports
+    assert [phase.bytes for phase in report.phases] == [512, 1024, 2048, 512]
+    assert report.notes == (
+        "Mmap read bandwidth: 2 of 3 sizes have no result: 'x: No such file or directory'",
+    )
+    cut_off = text.replace("0.002048 30.0\n", "")
+    assert "2 lines of 3 sizes" in why_rejected(tmp_path, cut_off, "h1.0")
+
+
+def test_results_of_another_file_or_kernel_are_no_repetitions(tmp_path: Path) -> None:
+    settings = set()
+    for file, kernel in (("/root/f", "6.6.0"), ("/mnt/nfs/f", "6.6.0"), ("/root/f", "6.1.0")):
+        text = (
+            f"[lmbench3.0 results for Linux h1 x]\n[ENOUGH: 5000]\n[FILE: {file}]\n"
+            f'[RELEASE: {kernel}]\n"read bandwidth\n0.000512 10.0\n\n'
+        )
+        (report,) = read_one(tmp_path, text, "h1.0").reports
+        settings.add(tuple(sorted(report.phases[0].options.items())))
+    assert len(settings) == 3

@@ -198,6 +198,8 @@ def test_a_rate_that_vdbench_rounds_is_computed_from_its_requests(
     lines = (start.format(k) + line.format(*average) for k, average in enumerate(averages))
     one = read_one(tmp_path, "Vdbench distribution: vdbench50407\n" + "".join(lines))
     (report,) = one.reports
+    requested = {"requested i/o rate": "50", "requested elapsed": "60"}
+    assert all(requested.items() <= phase.options.items() for phase in report.phases)
     assert [phase.bandwidth_bytes_per_s for phase in report.phases] == pytest.approx(
         [0.14 * 4096, 1.46 * 4096, 71.46 * KIB**2, 0]
     )

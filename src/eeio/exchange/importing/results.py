@@ -208,7 +208,7 @@ def remarks(taken: Taken) -> Iterator[str]:
             yield f"{file.path}: {note}"
         if equal := _equal_reports(file):
             yield (
-                f"{file.path}: reports {', '.join(map(str, equal))} have equal settings: they are "
+                f"{file.path}: reports {'; '.join(equal)} have equal settings: they are "
                 "separate experiments. To name them, or to state that they are repetitions, use a "
                 "map (docs/how-to/import-results.md)"
             )
@@ -227,8 +227,11 @@ def on_log(used: UsedLog) -> Iterator[str]:
     yield from (*log.notes, *alignment.notes, *(doubt.text for doubt in alignment.doubts))
 
 
-def _equal_reports(file: FoundFile) -> list[int]:
-    """The numbers of the first reports of a file that no setting tells apart."""
+_MOST_NAMED = 20
+
+
+def _equal_reports(file: FoundFile) -> list[str]:
+    """The numbers of reports of a file that no setting tells apart, such as `0, 1, 2`."""
     numbers: dict[tuple[object, ...], list[int]] = {}
     for index, report in enumerate(file.reports):
         settings = tuple(
@@ -246,4 +249,10 @@ def _equal_reports(file: FoundFile) -> list[int]:
             for phase in report.phases
         )
         numbers.setdefault(settings, []).append(index)
-    return next((of[:5] for of in numbers.values() if len(of) > 1), [])
+    named = []
+    for equal in numbers.values():
+        if len(equal) > 1:
+            more = len(equal) - _MOST_NAMED
+            text = ", ".join(map(str, equal[:_MOST_NAMED]))
+            named.append(f"{text} and {more} more" if more > 0 else text)
+    return named[:_MOST_NAMED]

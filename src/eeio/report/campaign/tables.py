@@ -166,6 +166,9 @@ def _level_table(report: Report, level: str, several: bool) -> Table:
     notes |= _domain_notes(report, (row.measured for row in rows))
     notes |= dict.fromkeys(_level_notes(level, rows, without))
     columns = chosen((*level_columns(), DOMAIN), cells, report.columns)
+    is_doubtful = any(figures is not None and figures.doubts for _, figures in cells)
+    if is_doubtful and DOMAIN not in columns:
+        columns = (*columns, DOMAIN)  # it marks the rows
     lines = []
     for row, best in cells:
         figures = [column.cell(row, best) for column in columns]

@@ -78,12 +78,14 @@ def _are_multiples(
 
 
 def with_renewals(series: Series) -> tuple[Series, str | None]:
-    """The readings without their repetitions, where these last longer than the known delay; and a
-    note that says so."""
+    """The readings without their repetitions, where these last longer than the mean that a reading
+    is; and a note that says so."""
     if series.form != "sample":
         return series, None
     each_s = renewal_s(series)
-    if each_s is None or each_s - series.period_s < series.known_delay.longest_s:
+    known = series.known_delay
+    # A mean of that time or longer shows all of the power.
+    if each_s is None or each_s <= known.averages_s + known.averages_within_s:
         return series, None
     note = (
         f"{series.meter}: the values change each {each_s:g} s only, so a line may repeat a reading "
@@ -107,9 +109,7 @@ def with_renewals(series: Series) -> tuple[Series, str | None]:
     for channel in recorded.info.channels:
         delay = _later(channel.delay or series.known_delay, late_s, source)
         channels.append(replace(channel, delay=delay))
-    info = replace(
-        recorded.info, native_period_s=each_s, period_s=each_s, channels=tuple(channels)
-    )
+    info = replace(recorded.info, native_period_s=each_s, period_s=each_s, channels=tuple(channels))
     columns = []
     for column in recorded.values:
         columns.append([column[index] for index in kept])
