@@ -92,22 +92,23 @@ def with_renewals(series: Series) -> tuple[Series, str | None]:
         f"of up to {each_s - series.period_s:g} s before: one line of each {each_s:g} s is used"
     )
     kept = _renewed(series, each_s)
-    # The first line with a reading may come up to one line after it.
-    late_s = min(series.period_s, MOST_S)
-    source = f"{series.known_delay.source}; its values change each {each_s:g} s"
     used = replace(
         series,
         times_s=[series.times_s[index] for index in kept],
         values=[series.values[index] for index in kept],
-        delay=_later(series.known_delay, late_s, source),
-        scraped_s=series.scraped_s + late_s,
     )
+    if series.scraped_s:  # the delay contains the repetitions
+        return used, note
+    # The first line with a reading may come up to one line after it.
+    late_s = min(series.period_s, MOST_S)
+    source = f"{known.source}; its values change each {each_s:g} s"
+    used = replace(used, delay=_later(known, late_s, source), scraped_s=late_s)
     if series.recorded is None:
         return used, note
     recorded = series.recorded
     channels = []
     for channel in recorded.info.channels:
-        delay = _later(channel.delay or series.known_delay, late_s, source)
+        delay = _later(channel.delay or known, late_s, source)
         channels.append(replace(channel, delay=delay))
     info = replace(recorded.info, native_period_s=each_s, period_s=each_s, channels=tuple(channels))
     columns = []
