@@ -169,7 +169,9 @@ def _parsed(argv: Sequence[str] | None) -> "tuple[Command[Any], Any]":
     completes = "_ARGCOMPLETE" in os.environ
     if not command_line and not completes:
         command_line = ["--help"]
-    first = command_line[0] if command_line else None
+    first = None
+    if command_line:
+        first = command_line[0]
     # Shell completion needs all commands, and so does the help.
     alone = not completes and first in (*registry.COMMANDS, "--version")
     top = parser(first if alone else None)
@@ -226,7 +228,9 @@ def _main(argv: Sequence[str] | None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_FAILED
     except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
+        where = ""
+        if error.filename:
+            where = f"{error.filename}: "
         print(f"eeio: {where}{error.strerror or error}", file=sys.stderr)
         return EXIT_FAILED
     except KeyboardInterrupt:

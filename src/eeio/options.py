@@ -62,17 +62,23 @@ class Option:
         """The words that give the option this value; none for None."""
         flag = self.flags[0]
         if self.is_switch:
-            return [flag] if value else []
+            if value:
+                return [flag]
+            return []
         if self.repeat:
             return [word for item in value for word in (flag, self._text(item))]
-        return [] if value is None or value == () else [flag, self._text(value)]
+        if value is None or value == ():
+            return []
+        return [flag, self._text(value)]
 
     def _text(self, value: Any) -> str:
         if self.write is not None:
             return self.write(value)
         if isinstance(value, tuple):
             return ",".join(value)
-        return f"{value:g}" if isinstance(value, float) else str(value)
+        if isinstance(value, float):
+            return f"{value:g}"
+        return str(value)
 
 
 def argument(

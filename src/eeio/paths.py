@@ -24,7 +24,9 @@ def new_campaign_folder(name: str) -> Path:
     if os.geteuid() == 0 and not root.exists():
         # In a sticky folder such as /tmp root may make a new one.
         risk = risk_of_folder(next(folder for folder in root.parents if folder.exists()))
-        reason = None if risk is None else risk.reason
+        reason = None
+        if risk is not None:
+            reason = risk.reason
     if reason is not None:
         raise RejectedError(
             f"{root}: no results are written there as root: {reason}. Repair: sudo -H eeio ..., "

@@ -518,7 +518,9 @@ def _direct(settings: Mapping[str, str], part: str) -> bool | None:
     if reported is not None:
         return reported.strip() not in ("0", "FALSE", "false")
     command = re.search(r"^Command line(?: used)?\s{0,99}:\s{0,99}(.*)$", part, re.M)
-    return True if command and re.search(r"\s(-B|--posix\.odirect)\b", command[1]) else None
+    if command and re.search(r"\s(-B|--posix\.odirect)\b", command[1]):
+        return True
+    return None
 
 
 def read_json(text: str) -> Iterator[FoundReport]:

@@ -141,7 +141,9 @@ class Observation:
         """Of the window, J."""
         if isinstance(self.power_w, Missing):
             return self.power_w
-        joules = None if self.reading is None else self.reading.energy_j
+        joules = None
+        if self.reading is not None:
+            joules = self.reading.energy_j
         if joules is None:
             return NO_READING
         return joules
@@ -251,7 +253,9 @@ class Observation:
         """The uncertainty of the energy as a share of it."""
         if isinstance(self.power_w, Missing):
             return self.power_w
-        share = None if self.reading is None else self.reading.uncertainty_relative
+        share = None
+        if self.reading is not None:
+            share = self.reading.uncertainty_relative
         if share is None:
             return NO_UNCERTAINTY
         return share

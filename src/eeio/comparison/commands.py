@@ -177,7 +177,9 @@ def _text(campaign: Campaign, factor: str) -> str:
     """A command as typed, from the profile's factor. Raises EeioError."""
     try:
         call = inputs.parse_json(factor.encode(), inputs.RECORD_BYTES)
-        return call if isinstance(call, str) else " ".join(call)
+        if isinstance(call, str):
+            return call
+        return " ".join(call)
     except (ValueError, TypeError) as error:
         raise EeioError(
             f"{campaign.folder / 'campaign.json'}: the factor `command` is neither a text nor a "

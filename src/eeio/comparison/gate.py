@@ -210,7 +210,9 @@ def why_not_tested(
     """Of the cell before and the `other` after; None if the gate tests them."""
     failed_before = _failed(before.campaigns, cell.experiment_id)
     failed_after = _failed(after.campaigns, cell.experiment_id)
-    failure = failed_after.text if failed_after.share == 1 else None
+    failure = None
+    if failed_after.share == 1:
+        failure = failed_after.text
     if other is None:
         return f"{after.name} has no result of it: {failure or 'it did not run'}"
     if not cell.n(key):
@@ -245,7 +247,9 @@ class _Failed:
 
     @property
     def share(self) -> float:
-        return self.failed / self.runs if self.runs else 0.0
+        if self.runs:
+            return self.failed / self.runs
+        return 0.0
 
     @property
     def text(self) -> str:

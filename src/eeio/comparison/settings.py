@@ -48,7 +48,9 @@ def _remarks(
             names |= dict.fromkeys(_differences(first, second))
     if names:
         shown = "; ".join(list(names)[:_MOST_NAMES])
-        more = f"; and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+        more = ""
+        if len(names) > _MOST_NAMES:
+            more = f"; and {len(names) - _MOST_NAMES} more"
         yield (
             f"settings differ between {changes.before} and {changes.after}, and a change may be "
             f"theirs: {shown}{more}"

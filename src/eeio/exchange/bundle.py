@@ -90,7 +90,9 @@ def _papers_of(suite: str) -> list[str]:
         return []
     try:
         path = suites.find(suite).folder / PAPERS
-        text = inputs.read_text(path, inputs.DEFINITION_BYTES) if path.is_file() else ""
+        text = ""
+        if path.is_file():
+            text = inputs.read_text(path, inputs.DEFINITION_BYTES)
     except (EeioError, LimitError, OSError):
         return []
     entries = f"\n{text}".split("\n@")[1:]

@@ -72,7 +72,9 @@ def collect(paths: Sequence[Path]) -> Collected:
     finally:
         gc.enable()
     if not campaigns and not fleets:
-        reason = f" ({shown(rejected[0])})" if rejected else ""
+        reason = ""
+        if rejected:
+            reason = f" ({shown(rejected[0])})"
         raise RejectedError(
             f"{', '.join(map(str, paths))}: no campaign and no {_PTS} found{reason}"
         )
@@ -201,7 +203,9 @@ def _newest(name: str, found: list[_Found], remarks: list[str]) -> NodeResults:
             continue
         same = candidate.campaign.design == chosen.campaign.design
         copy = same and candidate.campaign.stored_runs <= chosen.campaign.stored_runs
-        reason = "a copy of" if copy else "not used; the newest complete campaign of the node is"
+        reason = "not used; the newest complete campaign of the node is"
+        if copy:
+            reason = "a copy of"
         remarks.append(f"{candidate.place}: {reason} {chosen.place}")
     return NodeResults(name, chosen.campaign, tuple(_clock(chosen)))
 
@@ -240,4 +244,6 @@ def _why_none(folder: Path, name: str) -> str:
     except OSError:
         return "its job has not started, or its log is missing"
     last = next((line.strip() for line in reversed(lines) if line.strip()), "")
-    return f"log {log.name}: {shown(last)}" if last else f"log {log.name} is empty"
+    if last:
+        return f"log {log.name}: {shown(last)}"
+    return f"log {log.name} is empty"

@@ -84,4 +84,6 @@ def _run(file: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
 
 def _why(done: "subprocess.CompletedProcess[str]") -> str:
     lines = (done.stderr or done.stdout).strip().splitlines()
-    return shown(lines[-1]) if lines else "ssh-keygen failed"
+    if lines:
+        return shown(lines[-1])
+    return "ssh-keygen failed"

@@ -112,7 +112,9 @@ def _checksums(folder: Path) -> Iterator[Problem]:
     listed = {SUMS, signatures.name_of(SUMS)}
     for number, line in enumerate((folder / SUMS).read_text("utf-8", "replace").splitlines(), 1):
         match = _LINE.fullmatch(line)
-        name = PurePosixPath(match[2]) if match else None
+        name = None
+        if match:
+            name = PurePosixPath(match[2])
         if match is None or name is None or name.is_absolute() or ".." in name.parts:
             yield Problem("checksum", f"{SUMS}:{number}", "not a SHA-256 and a path in the bundle")
             continue

@@ -118,7 +118,9 @@ def decode(data: bytes, errors: str = "strict") -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise LimitError(f"line {line}: not UTF-8 (byte {data[error.start]:#04x})") from None
-    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+    if "\r" in text:
+        return text.replace("\r\n", "\n").replace("\r", "\n")
+    return text
 
 
 def read_json(path: Path, most_bytes: int = JSON_BYTES, typed: bool = False) -> Any:
@@ -203,7 +205,9 @@ _CAREFUL = json.JSONDecoder(parse_constant=_no_constant, parse_float=_float, par
 
 def whole_number(text: str) -> int | None:
     """The number that a text of ASCII digits writes, 18 at most; None for any other text."""
-    return int(text) if len(text) <= 18 and text.isascii() and text.isdecimal() else None
+    if len(text) <= 18 and text.isascii() and text.isdecimal():
+        return int(text)
+    return None
 
 
 def lines(

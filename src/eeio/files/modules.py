@@ -48,7 +48,9 @@ class Modules:
                 return None
             where = f"{own}, named by {self.variable}"
         try:
-            return importlib.import_module(module) if own is None else _read(module, own)
+            if own is None:
+                return importlib.import_module(module)
+            return _read(module, own)
         # Whatever is wrong with it, the others are not.
         except (Exception, SystemExit) as error:
             raise LimitError(

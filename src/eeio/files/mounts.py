@@ -63,7 +63,9 @@ def mount_in(mounts: Iterable[Mount], path: Path) -> Mount | None:
         os.close(descriptor)
     own = re.search(rb"^mnt_id:\s*(\d+)$", described, re.MULTILINE)
     of_id = {mount.id: mount for mount in mounts}
-    return None if own is None else of_id.get(int(own[1]))
+    if own is None:
+        return None
+    return of_id.get(int(own[1]))
 
 
 def innermost(mounts: Iterable[Mount], path: Path) -> Mount | None:

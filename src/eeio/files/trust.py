@@ -124,7 +124,9 @@ def why_untrusted(path: Path) -> str | None:
             replaceable = _replaceable(way[-1:], users, "strict")
     except OSError as error:
         return f"{error.filename}: {error.strerror}"
-    return f"{replaceable.path} {replaceable.problem}" if replaceable else None
+    if replaceable:
+        return f"{replaceable.path} {replaceable.problem}"
+    return None
 
 
 def trusted_search_path(path: str) -> tuple[str, list[str]]:
@@ -196,7 +198,9 @@ def risk_of_device(node: Path) -> Risk | None:
     except OSError as error:
         path = Path(error.filename or node)
         return Risk(path, f"cannot be checked: {error.strerror}", repair)
-    return None if replaceable is None else Risk(replaceable.path, replaceable.problem, repair)
+    if replaceable is None:
+        return None
+    return Risk(replaceable.path, replaceable.problem, repair)
 
 
 def _risk_of_mounts(way: Iterable[Path], users: frozenset[int]) -> Risk | None:
@@ -250,9 +254,9 @@ def risk_of_scratch(scratch: Path) -> Risk | None:
     replaceable = _replaceable([scratch], users, "strict")
     if replaceable is None and stat.S_ISDIR(status.st_mode):
         return _risk_of_contents(scratch, users)
-    problem = (
-        replaceable.problem if replaceable else "is not a folder (a link?), so it is not followed"
-    )
+    problem = "is not a folder (a link?), so it is not followed"
+    if replaceable:
+        problem = replaceable.problem
     repair = f"rm -r {_quoted(scratch)}"
     if replaceable and replaceable.kind != "writable":  # another user may be measuring there
         repair = _repair_by_new_folder(_quoted(directory))

@@ -88,7 +88,9 @@ class _PlacedError(LimitError):
 
 
 def _at(place: object, error: LimitError) -> LimitError:
-    separator = "/" if isinstance(error, _PlacedError) else ": "
+    separator = ": "
+    if isinstance(error, _PlacedError):
+        separator = "/"
     return _PlacedError(f"{place}{separator}{error}")
 
 
@@ -99,8 +101,12 @@ def _reader(hint: Any, stored: bool) -> _Read:
     if origin is Annotated:
         base, mark = arguments
         if mark == PAIRS:
-            return _pairs if stored else _reader(base, False)
-        return _literal(mark) if base is str else _number(mark, base is int)
+            if stored:
+                return _pairs
+            return _reader(base, False)
+        if base is str:
+            return _literal(mark)
+        return _number(mark, base is int)
     if origin in (Union, types.UnionType):
         return _union(arguments, stored)
     if origin is Literal:
@@ -112,14 +118,18 @@ def _reader(hint: Any, stored: bool) -> _Read:
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return _mapping(_reader(arguments[1], stored), stored)
     if is_dataclass(hint):
-        return _object(hint) if stored else _checked(hint)
+        if stored:
+            return _object(hint)
+        return _checked(hint)
     return _PLAIN[hint]
 
 
 def _text(value: Any) -> Any:
     if type(value) is str:
         # Many records contain the same few names and reasons.
-        return intern(value) if len(value) < 256 else value
+        if len(value) < 256:
+            return intern(value)
+        return value
     raise LimitError(f"{shortened(value)} is not text")
 
 
@@ -216,7 +226,9 @@ def _sequence(item: Any, stored: bool) -> _Read:
             read = tuple([each(one) for one in value])
         except LimitError:
             raise _first_fault([each] * len(value), value) from None
-        return _shared(read) if each is _text else read
+        if each is _text:
+            return _shared(read)
+        return read
 
     return sequence
 

@@ -268,14 +268,18 @@ def _terms(
     values.pop("currency")
     values.pop("idle_w")  # `idle_power_w` is that, or the campaign's
     grid = values.pop("grid")
-    intensity = None if grid is None else grid.g_per_kwh
+    intensity = None
+    if grid is not None:
+        intensity = grid.g_per_kwh
     return _Terms(bandwidth, power, idle_power_w, grid_g_per_kwh=intensity, **values)
 
 
 def _answers(terms: _Terms) -> dict[str, Answer]:
     """Every answer by its formula, or why it has none."""
     joules = _j_per_byte(terms)
-    pue = 1.0 if terms.pue is None else terms.pue
+    pue = 1.0
+    if terms.pue is not None:
+        pue = terms.pue
     kwh = _scaled(joules, TB / _J_PER_KWH * pue)
     stored_kwh = _stored_kwh(terms, pue)
     electricity = _priced(kwh, terms.price_per_kwh, "--price-per-kwh")

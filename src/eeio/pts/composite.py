@@ -72,7 +72,9 @@ class ResultEntry:
     def own(self) -> Mapping[str, Any]:
         """Our data; empty in a file of plain PTS."""
         own = self.json.get("eeio")
-        return own if isinstance(own, dict) else {}
+        if isinstance(own, dict):
+            return own
+        return {}
 
 
 @dataclass(frozen=True)
@@ -222,7 +224,9 @@ def _json(text: str, source: str) -> Mapping[str, Any]:
         body = inputs.parse_json(text)
     except LimitError as error:
         raise SchemaError(f"{source}: a JSON element does not hold JSON: {error}") from error
-    return body if isinstance(body, dict) else {}
+    if isinstance(body, dict):
+        return body
+    return {}
 
 
 def _pairs(text: str) -> dict[str, str]:
@@ -254,7 +258,9 @@ def pts_descriptions(profile: Path) -> dict[str, str]:
 
 def phase_label(phase: str, scale: str) -> str:
     """The suffix to the description of a phase that the profile does not print for PTS."""
-    return phase.title() if scale == FILES_PER_S else f"{phase.title()} Bandwidth"
+    if scale == FILES_PER_S:
+        return phase.title()
+    return f"{phase.title()} Bandwidth"
 
 
 def pts_app_version(profile: Path) -> str:
@@ -350,7 +356,9 @@ def _element(name: str, *children: tuple[str, str | None]) -> list[str]:
 
 
 def _compact(body: Mapping[str, Any]) -> str | None:
-    return json.dumps(body, separators=(",", ":")) if body else None
+    if body:
+        return json.dumps(body, separators=(",", ":"))
+    return None
 
 
 def _plain(text: str) -> str:

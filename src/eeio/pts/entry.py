@@ -43,7 +43,9 @@ class Values:
 
     def reported_of(self, trial: int) -> TrialReport | None:
         """Data of the trial's output; None if unknown."""
-        return self.told[trial] if trial < len(self.told) else None
+        if trial < len(self.told):
+            return self.told[trial]
+        return None
 
 
 @dataclass(frozen=True)

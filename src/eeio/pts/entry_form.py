@@ -52,7 +52,9 @@ class Phase:
     def impossible(self) -> str | None:
         """Invalid values in it, beyond each field's range."""
         is_list = isinstance(self.metrics, tuple) and self.metrics
-        return "metrics: a list is not an object" if is_list else None
+        if is_list:
+            return "metrics: a list is not an object"
+        return None
 
 
 @dataclass(frozen=True)

@@ -149,10 +149,14 @@ def _own(quantity: str, source: Key) -> dict[str, Any]:
 
 
 def _title(title: str, kind: str) -> str:
-    return f"{title} ({MARKS[kind]})" if kind in MARKS else title
+    if kind in MARKS:
+        return f"{title} ({MARKS[kind]})"
+    return title
 
 
 def _label(quantity: str, source: Key) -> str:
     domain, meter, kind = source
-    mark = f"{MARKS[kind]}: " if kind in MARKS else ""
+    mark = ""
+    if kind in MARKS:
+        mark = f"{MARKS[kind]}: "
     return f"{mark}{quantity} ({meter} {domain})"

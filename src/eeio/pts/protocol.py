@@ -56,7 +56,9 @@ def _left_out(preset: str, folders: Sequence[str]) -> list[str]:
 
 
 def _text(number: float | None) -> str:
-    return "no value" if number is None else f"{number:.10g}"
+    if number is None:
+        return "no value"
+    return f"{number:.10g}"
 
 
 def _suite(folder: str) -> Suite:

@@ -116,7 +116,9 @@ def _bytes_per_s(test: PtsExperiment, result: Result) -> float | None:
     MiB MB."""
     if result.scale == composite.FILES_PER_S:
         return None
-    return 1e6 if test.profile.startswith("eeio-") else float(MIB)
+    if test.profile.startswith("eeio-"):
+        return 1e6
+    return float(MIB)
 
 
 def _energies_of(result: Result, identifier: str) -> list[QuantityEntry]:
@@ -143,7 +145,9 @@ def experiments_of(file: ResultFile, identifier: str, preset: str | None) -> lis
         if test is None:
             continue
         # Each figure of the machine has a description of its own.
-        told_apart = "" if test.experiment.level == "context" else test.description
+        told_apart = ""
+        if test.experiment.level != "context":
+            told_apart = test.description
         test = tests.setdefault((result.identifier, result.arguments, told_apart), test)
         phase = _phase_name(test, result, column.own)
         if phase is not None and entry.values:
@@ -209,7 +213,9 @@ def _test(
 
 def _work(file: ResultFile) -> int | None:
     text = file.environment.get("EEIO_WORK")
-    return None if text is None else size_of("EEIO_WORK", "the work", text)
+    if text is None:
+        return None
+    return size_of("EEIO_WORK", "the work", text)
 
 
 def _own_factors(
@@ -295,7 +301,9 @@ def _upstream(result: Result) -> tuple[str, dict[str, str]] | None:
 def _size(text: str) -> str:
     """Upstream's `4KB` and `2MB` are binary."""
     match = re.fullmatch(r"(\d{1,9})\s*([KMG])i?B", text, re.IGNORECASE)
-    return f"{match[1]}{match[2].lower()}" if match else ""
+    if match:
+        return f"{match[1]}{match[2].lower()}"
+    return ""
 
 
 def machine_of(system: System) -> Machine:
@@ -352,7 +360,9 @@ def machine_of(system: System) -> Machine:
 
 
 def _text(value: object) -> str | None:
-    return value if isinstance(value, str) and value else None
+    if isinstance(value, str) and value:
+        return value
+    return None
 
 
 _COMPLETE_TRIAL = "the complete trial, from the start of the profile's executable to its end (PTS)"
@@ -453,7 +463,9 @@ def _energy(
     readings = []
     for of_phase, energy in test.energies:
         if of_phase == phase or (of_phase == "" and is_complete):
-            measured = energy.trials[trial] if trial < len(energy.trials) else None
+            measured = None
+            if trial < len(energy.trials):
+                measured = energy.trials[trial]
             if measured is not None and measured.reading is not None:
                 readings.append(measured.reading)
     return tuple(readings)
@@ -595,7 +607,9 @@ def _store(
 
 def _order(test: PtsExperiment, trial: int) -> int | None:
     measured = test.trial(trial)
-    return None if measured is None else measured.order
+    if measured is None:
+        return None
+    return measured.order
 
 
 def idle_of(file: ResultFile, identifier: str) -> tuple[EnergyReading, ...]:

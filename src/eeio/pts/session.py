@@ -186,7 +186,9 @@ class Entries:
     ) -> None:
         """The reason why trials have no energy by a source."""
         domain, meter, _ = source
-        reason = "; ".join(invalid[0].reasons) if invalid else "no reading"
+        reason = "no reading"
+        if invalid:
+            reason = "; ".join(invalid[0].reasons)
         line = f"{missing} of {trials} trials have no energy of {meter} {domain}: {reason}"
         name = self.experiment["name"]
         self.annotations.append((self.experiment["results"][0]["hash"], line))
@@ -258,7 +260,9 @@ def _of_trial(mb_per_s: float, read: EnergyReading | None) -> Value:
         return NO_COST
     reading = windows.known(read)
     if not reading.valid or reading.power_w is None:
-        return Missing("; ".join(reading.reasons)) if reading.reasons else NO_READING
+        if reading.reasons:
+            return Missing("; ".join(reading.reasons))
+        return NO_READING
     if reading.why_not_ranked is not None:
         return Missing(reading.why_not_ranked)
     return mb_per_s * 1e6 / reading.power_w

@@ -46,7 +46,9 @@ def tell(identifier: str, preset: str, home: Path, folder: Path) -> dict[str, An
     result = tools.parse(profile.tool, capture)
     device, reason = _device(factors, home)
     is_device = factors.get("level") == "device" and "EEIO_DEVICE" in os.environ
-    target = "device" if is_device else "file"
+    target = "file"
+    if is_device:
+        target = "device"
     descriptions = composite.pts_descriptions(profile.folder)
     return {
         "phases": [asdict(phase) for phase in result.phases],

@@ -183,7 +183,9 @@ def _figure(observation: Observation) -> float | None:
     if observation.phase.operation == "metadata":
         return observation.phase.metrics.get("operations_per_s")
     bandwidth = observation.window.bandwidth_bytes_per_s
-    return bandwidth / 1e6 if bandwidth else None
+    if bandwidth:
+        return bandwidth / 1e6
+    return None
 
 
 def _description(planned: PlannedExperiment) -> str:
@@ -276,7 +278,9 @@ def _reported(pairs: Mapping[str, str | None]) -> str:
 
 
 def _megabytes(size_bytes: int | None) -> str | None:
-    return None if size_bytes is None else f"{size_bytes >> 20}MB"
+    if size_bytes is None:
+        return None
+    return f"{size_bytes >> 20}MB"
 
 
 def _timestamp(utc: str) -> str:

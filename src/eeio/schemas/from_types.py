@@ -169,7 +169,9 @@ def _of(hint: Any, parts: dict[str, _Schema]) -> _Schema:
         base, mark = arguments
         if mark == PAIRS:
             return {"type": "object", "additionalProperties": {"type": "string"}}
-        return {"enum": list(mark)} if base is str else _number(mark, base is int)
+        if base is str:
+            return {"enum": list(mark)}
+        return _number(mark, base is int)
     if origin in (Union, types.UnionType):
         return _union(
             [_of(one, parts) for one in arguments if one is not type(None)], type(None) in arguments
@@ -184,7 +186,9 @@ def _of(hint: Any, parts: dict[str, _Schema]) -> _Schema:
             parts[name] = {}  # of a type that contains itself
             parts[name] = _object(hint, parts)
         return {"$ref": f"#/$defs/{name}"}
-    return {} if hint is Any else {"type": _PLAIN[hint]}
+    if hint is Any:
+        return {}
+    return {"type": _PLAIN[hint]}
 
 
 def _container(kind: type, arguments: tuple[Any, ...], parts: dict[str, _Schema]) -> _Schema:
@@ -242,4 +246,6 @@ def _descriptions(kind: Any) -> dict[str, str]:
 
 def _first(doc: str) -> str:
     """The first paragraph of a docstring, on one line; empty for a dataclass without one."""
-    return "" if "(" in doc.partition(" ")[0] else " ".join(doc.partition("\n\n")[0].split())
+    if "(" in doc.partition(" ")[0]:
+        return ""
+    return " ".join(doc.partition("\n\n")[0].split())

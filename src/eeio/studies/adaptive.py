@@ -210,7 +210,9 @@ def _plots(campaign: Campaign, measured: Sequence[Point]) -> list[Plot]:
     """Bandwidth over power, the points of a state in one colour."""
     groups: dict[str, list[tuple[float, float]]] = {}
     for point in measured:
-        state = "as measured" if point.power_state is None else f"state {point.power_state}"
+        state = "as measured"
+        if point.power_state is not None:
+            state = f"state {point.power_state}"
         label = f"{point.operation}, {state}"
         groups.setdefault(label, []).append((point.power_w, point.bandwidth_bytes_per_s / MB))
     if not groups:

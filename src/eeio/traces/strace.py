@@ -344,7 +344,9 @@ def _offset_of(call: str, arguments: str, result: int, file: _Open) -> int | Non
 
 def _advance(file: _Open, moved: int) -> int | None:
     """The file's place before a call that moved so many bytes."""
-    begin = None if file.strange else file.place
+    begin = None
+    if not file.strange:
+        begin = file.place
     file.place = None if begin is None else begin + moved
     return begin
 

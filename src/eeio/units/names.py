@@ -27,8 +27,12 @@ def similar(name: str, known: Iterable[str]) -> str:
     like it."""
     known = list(known)
     # `--reps` is the beginning of a word, and unlike the complete one.
-    begin = name[:5] if name.startswith("--") and len(name) > 4 else None
+    begin = None
+    if name.startswith("--") and len(name) > 4:
+        begin = name[:5]
     names = [one for one in known if begin is not None and one.startswith(begin)]
     if len(names) != 1:
         names = difflib.get_close_matches(name[:LONGEST_NAME], known, n=1)
-    return f" (did you mean {names[0]}?)" if names else ""
+    if names:
+        return f" (did you mean {names[0]}?)"
+    return ""

@@ -64,8 +64,12 @@ class Quantity:
         """Why the value is none of this kind."""
         if isinstance(value, bool) or not isinstance(value, int | float):
             return f"{what or self.name}: {shortened(value)} is not a number"
-        unit = f" {self.unit}" if self.unit else ""
-        kind = "an integer" if self.whole else "a number"
+        unit = ""
+        if self.unit:
+            unit = f" {self.unit}"
+        kind = "a number"
+        if self.whole:
+            kind = "an integer"
         return (
             f"{what or self.name}: {shortened(value)} is not {kind} from "
             f"{self.least:.12g} to {self.most:.12g}{unit}"
@@ -74,7 +78,9 @@ class Quantity:
 
 def percent(part: float) -> str:
     """A share in percent, two digits below 10 %: `0.05`, `1.2`, `34`, `533`."""
-    return f"{100 * part:.2g}" if part < 0.1 else f"{100 * part:.0f}"
+    if part < 0.1:
+        return f"{100 * part:.2g}"
+    return f"{100 * part:.0f}"
 
 
 def shortened(value: object) -> str:
@@ -87,7 +93,9 @@ def shortened(value: object) -> str:
     else:
         # The repr of a deep structure has no bound.
         text = f"a {type(value).__name__}"
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}... ({len(text)} characters)"
+    if len(text) <= _SHOWN:
+        return text
+    return f"{text[:_SHOWN]}... ({len(text)} characters)"
 
 
 MOST_DIGITS = 64

@@ -71,8 +71,12 @@ def prefixed(value: float, unit: str) -> tuple[float, str]:
     1 and the unit itself where it takes none."""
     if unit not in _PREFIXED or value == 0:
         return 1.0, unit
-    largest = 1.0 if unit in _ONLY_BELOW else 1e12
-    least = 1.0 if unit in ("B", "bytes") else 1e-9
+    largest = 1e12
+    if unit in _ONLY_BELOW:
+        largest = 1.0
+    least = 1e-9
+    if unit in ("B", "bytes"):
+        least = 1.0
     for factor, prefix in _PREFIXES:
         if least <= factor <= largest and abs(value) >= factor:
             return factor, f"{prefix}{'B' if unit == 'bytes' and prefix else unit}"

@@ -51,10 +51,14 @@ def raw(stream: TextIO) -> TextIO:
     """The stream itself, for what moves the cursor on purpose: a bar, a table drawn again.
 
     Who writes others' text there escapes it (`eeio.units.external_text.shown`)."""
-    return stream.raw if isinstance(stream, HarmlessStream) else stream
+    if isinstance(stream, HarmlessStream):
+        return stream.raw
+    return stream
 
 
 def width() -> int | None:
     """How many characters fit on a line of standard output; None where that is no terminal: what
     goes into a pipe or a file is neither wrapped nor cut."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    if sys.stdout.isatty():
+        return shutil.get_terminal_size().columns
+    return None

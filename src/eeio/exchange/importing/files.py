@@ -164,7 +164,9 @@ def _why(error: BaseException) -> str:
     if isinstance(error, RecursionError):
         return "objects and lists are nested too deeply"
     known = isinstance(error, OSError | EeioError | LimitError | csv.Error)
-    return str(error) if known else f"not understood: {error!r:.150}"
+    if known:
+        return str(error)
+    return f"not understood: {error!r:.150}"
 
 
 def _take(file: FoundFile, reports: Iterator[FoundReport]) -> None:

@@ -39,7 +39,9 @@ class Imported:
 
     @property
     def idle_reason(self) -> str | None:
-        return None if self.idle else self.no_idle or "the files hold no idle baseline"
+        if self.idle:
+            return None
+        return self.no_idle or "the files hold no idle baseline"
 
     @property
     def idle_medians(self) -> tuple[IdleMedian, ...]:

@@ -566,4 +566,6 @@ def _late_s(series: Series) -> float:
 
 
 def _late_within_s(series: Series) -> float:
-    return 0.0 if series.delay is None else series.delay.unsure_s
+    if series.delay is None:
+        return 0.0
+    return series.delay.unsure_s

@@ -192,7 +192,9 @@ def _one_of(part: Any, **needs: tuple[str, ...]) -> str | None:
     if len(given) != 1:
         return f"give one of {', '.join(needs)}"
     lacking = [name for name in needs[given[0]] if not getattr(part, name)]
-    return f"{given[0]} needs {', '.join(lacking)}" if lacking else None
+    if lacking:
+        return f"{given[0]} needs {', '.join(lacking)}"
+    return None
 
 
 def _too_long(part: Any, **most: int) -> str | None:
@@ -248,7 +250,9 @@ class _ReportName:
 
     def impossible(self) -> str | None:
         given = (self.number != _NO_NUMBER) + bool(self.below)
-        return None if given == 1 else "give one of number, below"
+        if given == 1:
+            return None
+        return "give one of number, below"
 
 
 @dataclass(frozen=True)
@@ -280,7 +284,9 @@ class _Watts:
     divide: Annotated[float, q.FACTOR] = field(default=1, metadata=LATER)
 
     def impossible(self) -> str | None:
-        return "divide: by 0" if self.divide == 0 else None
+        if self.divide == 0:
+            return "divide: by 0"
+        return None
 
 
 @dataclass(frozen=True)
@@ -376,4 +382,6 @@ class _File:
     not_imported: tuple[_Unused, ...] = field(default=(), metadata=LATER)
 
     def impossible(self) -> str | None:
-        return None if self.campaigns else "campaigns: none"
+        if self.campaigns:
+            return None
+        return "campaigns: none"

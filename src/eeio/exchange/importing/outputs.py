@@ -173,6 +173,8 @@ def _longest_s(phases: Sequence[Phase]) -> float:
     durations = []
     for phase in phases:
         rate, moved = phase.bandwidth_bytes_per_s, phase.bytes_moved
-        computed_s = (moved or 0) / rate if rate else 0.0
+        computed_s = 0.0
+        if rate:
+            computed_s = (moved or 0) / rate
         durations.append(phase.metrics.get("runtime_s", computed_s))
     return max((one for one in durations if quantities.DURATION.contains(one)), default=0.0)

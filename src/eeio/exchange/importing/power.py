@@ -69,7 +69,9 @@ class MappedPower:
         """The energy of a run's duration, computed as that of every power log (`energy_of`)."""
         run = self.runs.get(key)
         if run is None or not run.watts:
-            lost = 0 if run is None else run.lost
+            lost = 0
+            if run is not None:
+                lost = run.lost
             return self._invalid(f"no sample of this run in {self._where()}", lost)
         if run.series.form != "counter" and (reason := _impossible(statistics.fmean(run.watts))):
             return self._invalid(reason, run.lost)
@@ -159,7 +161,9 @@ class MappedPower:
 
 
 def _share(window_s: float, duration_s: float) -> float:
-    return min(1.0, window_s / duration_s) if duration_s > 0 else 0.0
+    if duration_s > 0:
+        return min(1.0, window_s / duration_s)
+    return 0.0
 
 
 def _impossible(mean_w: float) -> str | None:
@@ -298,7 +302,9 @@ def _read_log(path: Path, layout: Layout) -> tuple[list[float], list[float]]:
 
 def _usual_s(times_s: Sequence[float]) -> float:
     gaps = [b - a for a, b in itertools.pairwise(times_s)]
-    return statistics.median(gaps) if gaps else _LEAST_S
+    if gaps:
+        return statistics.median(gaps)
+    return _LEAST_S
 
 
 def _of_log(body: Mapping[str, Any], folder: Path, spans: Mapping[Key, Span]) -> MappedPower:

@@ -119,7 +119,9 @@ def add_of_files(
 
     def readings_of(run: Run, phase: Phase) -> tuple[Readings, Readings]:
         source = source_of(run)
-        made = None if source is None else new.get(source[1])
+        made = None
+        if source is not None:
+            made = new.get(source[1])
         of_phase = [] if made is None else [p for p in made.phases if p.name == phase.name]
         return (of_phase[0].energy if len(of_phase) == 1 else ()), ()
 
@@ -194,7 +196,9 @@ def _begin_s(run: Run) -> float | None:
         moment = datetime.fromisoformat(run.started_utc)
     except ValueError:
         return None
-    return None if moment.tzinfo is None else moment.timestamp()
+    if moment.tzinfo is None:
+        return None
+    return moment.timestamp()
 
 
 def _check_used(used: Sequence[UsedLog]) -> None:
@@ -238,7 +242,9 @@ def _stored(
     idle = idle_of_logs(campaign, used)
     if not again and campaign.idle and not idle.readings:
         idle = IdleOfLogs(campaign.idle)
-    before = None if dry_run else _write(campaign, runs, used, idle)
+    before = None
+    if not dry_run:
+        before = _write(campaign, runs, used, idle)
     idle_w = next((r.power_w for r in idle.readings if r.domain == "system"), None)
     return Added(
         campaign.name, campaign.folder, added, dict(without), used, before, idle_w, idle.reason

@@ -72,7 +72,9 @@ class Window:
 
 def window_of(phase: FoundPhase) -> Window | None:
     """None if the file does not report when the phase started, and how long it ran."""
-    return None if phase.starts_within_s is None else _near(phase)
+    if phase.starts_within_s is None:
+        return None
+    return _near(phase)
 
 
 def _near(phase: FoundPhase) -> Window | None:
@@ -91,7 +93,9 @@ def _unix_s(iso: str) -> float:
 
 
 def _why_no_window(phase: FoundPhase) -> str:
-    return _OTHER_START if phase.started_utc and phase.runtime_s else _NO_START
+    if phase.started_utc and phase.runtime_s:
+        return _OTHER_START
+    return _NO_START
 
 
 # ---- offset of the clocks ----
@@ -653,7 +657,9 @@ def add_power(
     windows = [window_of(phase) for phase in phases]
     timed = list(filter(None, windows))
     hosts = {report.host for report in reports if report.host}
-    why = None if timed else _NO_START
+    why = None
+    if not timed:
+        why = _NO_START
     if len(hosts) > 1:
         why = f"results of {len(hosts)} hosts: import those of one"
     near = list(filter(None, map(_near, phases)))
@@ -768,7 +774,9 @@ def _offset_of(
     if are_local or log.clock != "utc":
         return given_s
     is_any_local = any(each.clock != "utc" for each in logs)
-    return None if is_any_local or log.same_machine else given_s
+    if is_any_local or log.same_machine:
+        return None
+    return given_s
 
 
 def _named(logs: Sequence[PowerLog]) -> Iterator[PowerLog]:

@@ -92,7 +92,9 @@ def _of_log(
     body: Mapping[str, Any], folder: Path, spans: Mapping[Key, Span]
 ) -> tuple[Found, list[str]]:
     table = read_table(folder / body["csv"])
-    zone = zone_of(body["tz"]) if "tz" in body else None
+    zone = None
+    if "tz" in body:
+        zone = zone_of(body["tz"])
     place = table.place(body["time"])
     samples = []
     for line, cells in table.rows:

@@ -88,10 +88,14 @@ def energy_table(taken: Taken) -> Table | None:
         "Coverage (%)",
         "Reasons",
     )
-    return Table("Energy", header, rows, frozenset({1, 6, 7, 8, 9}), _ENERGY) if rows else None
+    if rows:
+        return Table("Energy", header, rows, frozenset({1, 6, 7, 8, 9}), _ENERGY)
+    return None
 
 
 def _cell(value: float | None, unit: float = 1.0) -> str:
     if value is None:
         return NONE
-    return str(value) if isinstance(value, int) and unit == 1.0 else number(value / unit)
+    if isinstance(value, int) and unit == 1.0:
+        return str(value)
+    return number(value / unit)

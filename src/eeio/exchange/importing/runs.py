@@ -146,7 +146,9 @@ def _campaign(mapping: Map, body: Mapping[str, Any], folder: Path) -> Imported:
         )
         collected.remarks += remarks
     keys = _left(body, collected)
-    shift = 1 if any(repetition == 0 for _, repetition in keys) else 0
+    shift = 0
+    if any(repetition == 0 for _, repetition in keys):
+        shift = 1
     if shift:
         collected.remarks.append("repetitions are numbered from 0 in the files, from 1 here")
     keys.sort(key=lambda key: collected.spans[key].start_s if key in collected.spans else math.inf)
@@ -339,7 +341,9 @@ def _factors_of_report(
             place = text.rfind(name["below"], 0, begins_at)
         if place >= 0 and (nearest is None or place > nearest[0]):
             nearest = place, name["factors"]
-    return None if nearest is None else nearest[1]
+    if nearest is None:
+        return None
+    return nearest[1]
 
 
 def _contradiction(factors: Mapping[str, str], phases: Sequence[Phase]) -> str | None:
@@ -362,7 +366,9 @@ def _from_spans(source: Mapping[str, Any], folder: Path, labels: Labels) -> _Col
     """A log of samples with the name of the run that each belongs to; no tool's output."""
     collected = _Collected()
     table = read_table(folder / source["spans"])
-    zone = zone_of(source["tz"]) if "tz" in source else None
+    zone = None
+    if "tz" in source:
+        zone = zone_of(source["tz"])
     run, time = table.place(source["run"]), table.place(source["time"])
     for line, cells in table.rows:
         try:
@@ -416,7 +422,9 @@ def _run(
     found = collected.runs.get(key)
     failed = collected.failed.get(key)
     span = collected.spans.get(key)
-    duration_s = 0.0 if found is None else found.duration_s
+    duration_s = 0.0
+    if found is not None:
+        duration_s = found.duration_s
     if span is not None:
         duration_s = span.end_s - span.start_s
     phases: tuple[Phase, ...] = ()
@@ -450,7 +458,9 @@ def _possible(run: Run, remarks: list[str]) -> Run:
         typed.check(run)
     except LimitError as error:
         remarks.append(f"{run.notes[0] if run.notes else run.order_index}: {error}: invalid")
-        duration_s = run.duration_s if q.DURATION.contains(run.duration_s) else 0.0
+        duration_s = 0.0
+        if q.DURATION.contains(run.duration_s):
+            duration_s = run.duration_s
         return replace(
             run,
             phases=(),

@@ -53,7 +53,9 @@ class ImportedTable:
             value = float(cell.replace(",", ".") if self.decimal_comma else cell)
         except ValueError:
             return math.nan
-        return value if FIGURE.contains(value) else math.nan
+        if FIGURE.contains(value):
+            return value
+        return math.nan
 
     def numbers(self, column: str) -> list[float]:
         """A complete column; NaN for missing values."""

@@ -172,7 +172,9 @@ def _files(folders: Sequence[Path], made: Path) -> dict[tuple[str, str], Path]:
             for path in sorted(folder.glob(f"{table}*.parquet")):
                 key = (table, _campaign(path, table))
                 if key in files:
-                    also = "is given itself, too" if folder == made else f"in {folder}, too"
+                    also = "is given itself, too"
+                    if folder != made:
+                        also = f"in {folder}, too"
                     raise RejectedError(
                         f"the campaign {key[1]} is in {files[key].parent} and {also}: its rows "
                         "would be counted twice"

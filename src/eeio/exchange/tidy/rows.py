@@ -148,7 +148,9 @@ def _time_source(run: Run, source: _Source) -> str | None:
 def _run(campaign: Campaign, run: Run, run_id: str, source: _Source, set_aside: bool) -> Row:
     experiment, machine = run.experiment, campaign.machine
     start = _moment(run.started_utc)
-    end = None if start is None else start + timedelta(seconds=run.duration_s)
+    end = None
+    if start is not None:
+        end = start + timedelta(seconds=run.duration_s)
     reasons = [*run.validity, *(["not in the steady state yet"] if set_aside else [])]
     return _row(
         campaign,
@@ -329,7 +331,9 @@ def _power(campaign: Campaign) -> Iterator[tuple[str, Row]]:
             for domain in samples.power_over_time(meter):
                 before_s: float | None = None
                 for t_s, watts in zip(domain.times_s, domain.watts, strict=True):
-                    at = None if offset_s is None else datetime.fromtimestamp(t_s + offset_s, UTC)
+                    at = None
+                    if offset_s is not None:
+                        at = datetime.fromtimestamp(t_s + offset_s, UTC)
                     yield (
                         "power",
                         _row(
@@ -353,7 +357,9 @@ def _clock_offset_s(path: Path) -> float | None:
         return None
     monotonic_s, utc = begun
     moment = _moment(utc)
-    return None if moment is None else moment.timestamp() - monotonic_s
+    if moment is None:
+        return None
+    return moment.timestamp() - monotonic_s
 
 
 def _moment(text: str) -> datetime | None:
@@ -362,12 +368,18 @@ def _moment(text: str) -> datetime | None:
         moment = datetime.fromisoformat(text)
     except ValueError:
         return None
-    return moment.astimezone(UTC) if moment.tzinfo is not None else None
+    if moment.tzinfo is not None:
+        return moment.astimezone(UTC)
+    return None
 
 
 def _utc_text(moment: datetime | None) -> str | None:
-    return None if moment is None else moment.strftime("%Y-%m-%d %H:%M:%S.%f")
+    if moment is None:
+        return None
+    return moment.strftime("%Y-%m-%d %H:%M:%S.%f")
 
 
 def _integer(text: str | None) -> int | None:
-    return int(text) if text is not None and re.fullmatch(r"\d{1,12}", text) else None
+    if text is not None and re.fullmatch(r"\d{1,12}", text):
+        return int(text)
+    return None

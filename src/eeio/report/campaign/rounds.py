@@ -35,7 +35,9 @@ def _beginning(reason: str) -> str:
     """Which of the two reasons it is."""
     if reason.startswith(PRECISE):
         return PRECISE
-    return MOST if reason.startswith(MOST) else ""
+    if reason.startswith(MOST):
+        return MOST
+    return ""
 
 
 def _row(campaign: Campaign) -> tuple[str, ...]:

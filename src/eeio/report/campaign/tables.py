@@ -444,7 +444,9 @@ def _idle_cells(
     campaign: Campaign, key: tuple[str, str, str], idle: EnergyReading | None, busy_w: float | None
 ) -> tuple[str, ...]:
     domain, meter, kind = key
-    idle_w = None if idle is None else idle.power_w
+    idle_w = None
+    if idle is not None:
+        idle_w = idle.power_w
     median_w = None
     if idle is not None:
         median_w = campaign.idle_median_w(idle)

@@ -214,7 +214,9 @@ def workflow_commands(gates: Sequence[Gate], undecided: Level) -> list[str]:
     for gate in gates:
         for row in gate.rows:
             if row.verdict != "passed":
-                kind = "error" if fails(row, undecided) else "warning"
+                kind = "warning"
+                if fails(row, undecided):
+                    kind = "error"
                 message = _escaped(f"{row.label}: {_why(gate, row)}")
                 commands.append(f"::{kind} title=eeio {row.verdict}::{message}")
     return commands

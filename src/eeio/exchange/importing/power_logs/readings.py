@@ -51,7 +51,9 @@ def period_s(values: Sequence[Value]) -> float:
         if time_s > last_s.get(part, time_s):
             steps_s.append(time_s - last_s[part])
         last_s[part] = time_s
-    return statistics.median(steps_s) if steps_s else math.inf
+    if steps_s:
+        return statistics.median(steps_s)
+    return math.inf
 
 
 def _has_one_order(values: Sequence[Value]) -> bool:
@@ -82,7 +84,9 @@ def _check_times(meter: str, values: Sequence[Value]) -> None:
                 f"{meter}: the clock runs backwards by {before_s - time_s:.3f} s: cut the log there"
             )
         if time_s == before_s:
-            name = f"of {part} " if part else ""
+            name = ""
+            if part:
+                name = f"of {part} "
             raise PowerError(
                 f"{meter}: two values {name}at {time_s:.3f} s: the log does not show what they are "
                 "of; log the column that names each part"
@@ -113,7 +117,9 @@ def grouped(meter: str, values: Sequence[Value]) -> list[Reading]:
             times_s, parts = [], {}
         times_s.append(time_s)
         parts[part] = value
-    return [*readings, Reading(statistics.fmean(times_s), parts)] if times_s else readings
+    if times_s:
+        return [*readings, Reading(statistics.fmean(times_s), parts)]
+    return readings
 
 
 def _parts_of(meter: str, readings: Sequence[Reading]) -> list[str]:

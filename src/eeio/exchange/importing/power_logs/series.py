@@ -146,7 +146,9 @@ class Series:
     @property
     def hold_s(self) -> float | None:
         """The time before it that a value is applied to; None for a counter."""
-        return None if self.form == "counter" else self.period_s
+        if self.form == "counter":
+            return None
+        return self.period_s
 
     def _aligned(self, delay: Delay | None) -> Delay | None:
         """What is left of a delay if the steps of load gave the offset, which contains it."""
@@ -303,7 +305,9 @@ def _value_of_a_time(values: Sequence[float], form: Form) -> float:
     known = [value for value in values if value == value]
     if not known:
         return math.nan
-    return known[-1] if form == "counter" else statistics.fmean(known)
+    if form == "counter":
+        return known[-1]
+    return statistics.fmean(known)
 
 
 def of_form(delay: Delay, form: Form, period_s: float) -> Delay:
@@ -341,7 +345,9 @@ def usual_longest_s(stays_s: Sequence[float]) -> float:
 def _of_updates(series: Series) -> Delay:
     """The delay of a counter that a program reads more often than its meter counts."""
     stays_s = times_unchanged_s(list(zip(series.times_s, series.values, strict=True)))
-    update_s = usual_longest_s(stays_s) if stays_s else 0.0
+    update_s = 0.0
+    if stays_s:
+        update_s = usual_longest_s(stays_s)
     if update_s < 1.5 * series.period_s:
         return COUNTER
     most_lag_s = COUNTER.lag_s + COUNTER.lag_within_s + update_s

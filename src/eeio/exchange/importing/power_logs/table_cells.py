@@ -13,7 +13,9 @@ from eeio_parsers.found import number
 def watts_of(text: str) -> float:
     """NaN for a cell that is no number, or -1, which analyzers write for none."""
     value = number(text.strip().removesuffix("W").strip())
-    return math.nan if value is None else value
+    if value is None:
+        return math.nan
+    return value
 
 
 def json_values(text: str) -> Iterator[Any]:

@@ -53,7 +53,9 @@ class LogTimes:
 
     @property
     def clock(self) -> Clock:
-        return "utc" if self._first is None else self._first[0]
+        if self._first is None:
+            return "utc"
+        return self._first[0]
 
     def read(self, text: str) -> float:
         """Unix s of a time. Raises PowerError for one with another clock, or with another zone
@@ -91,7 +93,9 @@ def _named(clock: Clock, zone: str) -> str:
 def _zone_name(text: str) -> str:
     """The abbreviation of a time zone, such as CET; empty without one."""
     date = _PARTS_OF_DATE.fullmatch(text.strip().rstrip(",;:|"))
-    return "" if date is None else date["zone"].strip()
+    if date is None:
+        return ""
+    return date["zone"].strip()
 
 
 def _iso(text: str) -> str:

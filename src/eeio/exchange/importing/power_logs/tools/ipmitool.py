@@ -68,7 +68,9 @@ class _Answers:
 
     def _begin(self, time_s: float, is_alone: bool) -> None:
         """A new answer: a time on a line of its own begins one, also within the same second."""
-        last = self.answers[-1] if self.answers else None
+        last = None
+        if self.answers:
+            last = self.answers[-1]
         if last is None or time_s != last.time_s or (is_alone and last.sensors):
             self.answers.append(_Answer(time_s))
 

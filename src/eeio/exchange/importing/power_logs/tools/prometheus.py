@@ -220,7 +220,9 @@ def _power_of(labels: Mapping[str, str]) -> _Power:
         )
     source = labels.get("source", "rapl" if "zone" in labels else "")
     is_known = re.search(r"rapl|acpi|hwmon|nvml|redfish", source) is not None
-    kind = "measured" if metric.exporter != "kepler" or is_known else "modelled"
+    kind = "modelled"
+    if metric.exporter != "kepler" or is_known:
+        kind = "measured"
     return _Power(metric.exporter, domain, kind, metric, _delay_of(metric.exporter, source))
 
 

@@ -160,7 +160,9 @@ def _parsed(text: str, cells: int) -> _Line | None:
     except ValueError:
         return None
     is_possible = 0 <= stamp < STAMPS and 0 <= dt_us < _LONGEST_US and math.isfinite(time_s)
-    return line if is_possible else None
+    if is_possible:
+        return line
+    return None
 
 
 def _lines(text: str, begin: int, cells: int) -> Iterator[tuple[int, _Line]]:
@@ -213,7 +215,9 @@ def _usual_step_us(lines: Iterable[_Line]) -> float:
 def _volts(values: Sequence[float]) -> float:
     """The median voltage, on which the step of the power depends; between 1 and 100 V."""
     known = [abs(value) for value in values if math.isfinite(value)]
-    return min(max(statistics.median(known), 1.0), 100.0) if known else 12.0
+    if known:
+        return min(max(statistics.median(known), 1.0), 100.0)
+    return 12.0
 
 
 def _read(text: str) -> ReadLog:
