@@ -46,12 +46,11 @@ class _TopParser(Parser):
     """Prints the commands by groups."""
 
     def format_help(self) -> str:
-        helps = {
-            choice.dest: choice.help or ""
-            for action in self._actions
-            if isinstance(action, argparse._SubParsersAction)
-            for choice in action._choices_actions
-        }
+        helps = {}
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                for choice in action._choices_actions:
+                    helps[choice.dest] = choice.help or ""
         lines = ["usage: eeio COMMAND ...", "", self.description or "", ""]
         for title, group in registry.GROUPS.items():
             lines.append(f"{title}:")

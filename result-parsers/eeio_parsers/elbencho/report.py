@@ -193,11 +193,10 @@ def read_json(text: str) -> Iterator[FoundReport]:
             done = body["last_done"]
             is_mix = body["phase_type"].startswith("RWMIX")
             directions = (done, done["rwmix_read"]) if is_mix else (done,)
-            sums = {
-                name: sum(figure(direction[name]) for direction in directions)
-                for name in ("bytes/s", "iops", "bytes")
-                if name in done
-            }
+            sums = {}
+            for name in ("bytes/s", "iops", "bytes"):
+                if name in done:
+                    sums[name] = sum(figure(direction[name]) for direction in directions)
             values = {
                 "rate": sums.get("bytes/s"),
                 "iops": sums.get("iops"),

@@ -90,10 +90,9 @@ def with_unsure_starts(
 
 def _before_reads(started_utc: str, phases: Sequence[FoundPhase], write: FoundPhase) -> str:
     """The start of writes that was computed from the end of the reads."""
-    of_reads_s = [
-        phase.runtime_s or 0.0
-        for phase in phases
-        if phase.group == write.group and phase.operation == "read"
-    ]
+    of_reads_s = []
+    for phase in phases:
+        if phase.group == write.group and phase.operation == "read":
+            of_reads_s.append(phase.runtime_s or 0.0)
     started = datetime.fromisoformat(started_utc) - timedelta(seconds=sum(of_reads_s))
     return started.isoformat(timespec="milliseconds")

@@ -259,9 +259,9 @@ def _figures(repetitions: Repetitions, measured: Sequence[DomainFigures]) -> dic
         figures["bandwidth_bytes_per_s"] = Missing(repetitions.partly)
     if main_figures(measured, repetitions.experiment.cost_domains) is None:
         reason = _why_no_energy(repetitions, measured)
-        unread = [
-            replace(observation, why_not_read=Missing(reason)) for observation in observations
-        ]
+        unread = []
+        for observation in observations:
+            unread.append(replace(observation, why_not_read=Missing(reason)))
         figures |= metrics.summaries(metrics.in_rows(of_domain=True), unread)
     return figures
 

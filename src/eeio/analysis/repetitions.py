@@ -112,7 +112,10 @@ class Repetitions:
         of_runs: list[str] = []
         for run in self.runs:
             of_runs.extend(run.validity)
-        of_phases = [reason for _, phase in self.pairs for reason in phase.validity]
+        of_phases = []
+        for _, phase in self.pairs:
+            for reason in phase.validity:
+                of_phases.append(reason)
         return tuple(dict.fromkeys(of_runs + of_phases))
 
     @property

@@ -510,7 +510,10 @@ def largest_uncertainty(*cells: Cell) -> float:
 
 def why_energy_unsure(*cells: Cell, most: float = MOST_UNCERTAIN) -> str | None:
     """Why their powers and energies are compared with no other; None if they are."""
-    doubts = [doubt for cell in cells for doubt in cell.doubts]
+    doubts = []
+    for cell in cells:
+        for doubt in cell.doubts:
+            doubts.append(doubt)
     return why_unsure(doubts, largest_uncertainty(*cells), most)
 
 

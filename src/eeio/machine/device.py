@@ -97,10 +97,11 @@ def _parse(node: str, text: str) -> list[Signature]:
         return []  # older wipefs prints no output without signatures
     try:
         body: dict[str, Any] = json.loads(text)
-        listed = [
-            Signature(node, str(item["type"]), _text(item, "label"), _text(item, "uuid"))
-            for item in body["signatures"]
-        ]
+        listed = []
+        for item in body["signatures"]:
+            listed.append(
+                Signature(node, str(item["type"]), _text(item, "label"), _text(item, "uuid"))
+            )
     except (ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
         raise EeioError(f"wipefs printed {text[:100]!a}") from error
     tables = any(signature.type == "gpt" for signature in listed)

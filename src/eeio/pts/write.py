@@ -57,7 +57,10 @@ def result_file(campaign: Campaign) -> ResultFile:
 
 def left_out(campaign: Campaign, file: ResultFile) -> list[str]:
     """Descriptions of the experiments of which the file has no result."""
-    bodies = [entry.own.get("experiment") for result in file.results for entry in result.entries]
+    bodies = []
+    for result in file.results:
+        for entry in result.entries:
+            bodies.append(entry.own.get("experiment"))
     return [
         planned.description or planned.experiment.tool
         for planned in campaign.design.experiments
@@ -256,13 +259,12 @@ def _system(machine: Machine, identifier: str, created: str, notes: str) -> Syst
 def _method(campaign: Campaign) -> str:
     """How the figures were measured, for readers of the result on a web page."""
     design = campaign.design
-    readings = {
-        f"{mark(reading.kind)}{reading.meter} {reading.domain}"
-        for run in campaign.runs
-        for phase in run.phases
-        for reading in phase.energy
-        if reading.valid
-    }
+    readings = set()
+    for run in campaign.runs:
+        for phase in run.phases:
+            for reading in phase.energy:
+                if reading.valid:
+                    readings.add(f"{mark(reading.kind)}{reading.meter} {reading.domain}")
     power = ", ".join(sorted(readings)) or "not measured"
     return (
         f"eeio {design.eeio_version or __version__}: suite {Path(design.suite).name}, preset "

@@ -114,11 +114,10 @@ def _widths(columns: Sequence[Column], width: int) -> list[int]:
     widths = list(map(_natural, columns))
     for floor in ([_floor(column, width) for column in columns], [1] * len(columns)):
         while _together(widths) > width:
-            spare = [
-                (wide - least, index)
-                for index, (wide, least) in enumerate(zip(widths, floor, strict=True))
-                if wide > least
-            ]
+            spare = []
+            for index, (wide, least) in enumerate(zip(widths, floor, strict=True)):
+                if wide > least:
+                    spare.append((wide - least, index))
             if not spare:
                 break
             place = max(spare)[1]

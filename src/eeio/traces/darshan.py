@@ -28,7 +28,10 @@ def read(path: Path) -> list[Event]:
         )
     try:
         names = report.name_records
-        events = [event for record in records for event in _events(record, names)]
+        events = []
+        for record in records:
+            for event in _events(record, names):
+                events.append(event)
     except (LimitError, ValueError, OverflowError) as error:
         raise ToolOutputError(f"{path}: a segment that cannot be: {error}") from error
     if not events:

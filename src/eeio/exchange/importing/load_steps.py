@@ -223,10 +223,9 @@ class LoadSteps:
         within_s = unsure_s + _late_within_s(series) + series.period_s + step_s / 2
         steps = _Steps(self._energy, pulses, _edge_s(series))
         count = math.ceil(SEARCH_S / step_s)
-        steps_w = {
-            k * step_s: steps.least_w(used_s + late_s + k * step_s)
-            for k in range(-count, count + 1)
-        }
+        steps_w = {}
+        for k in range(-count, count + 1):
+            steps_w[k * step_s] = steps.least_w(used_s + late_s + k * step_s)
         off_s = max(steps_w, key=lambda off_s: steps_w[off_s])
         self._check_visible(pulses, used_s + late_s + off_s, steps_w[off_s], _edge_s(series))
         limit_w = _FITTING_SHARE * steps_w[off_s]
@@ -512,11 +511,12 @@ def _count_without_step(
     energy: Energy, pulses: Sequence[Pulse], ahead_s: float, contrast_w: float
 ) -> int:
     """The number of results that have less than half of the contrast."""
-    means_w = [
-        (energy.until_j(p.end_s + ahead_s) - energy.until_j(p.start_s + ahead_s))
-        / (p.end_s - p.start_s)
-        for p in pulses
-    ]
+    means_w = []
+    for p in pulses:
+        means_w.append(
+            (energy.until_j(p.end_s + ahead_s) - energy.until_j(p.start_s + ahead_s))
+            / (p.end_s - p.start_s)
+        )
     # Half of the contrast below the mean of them all.
     limit_w = statistics.fmean(means_w) - contrast_w / 2
     return sum(mean_w < limit_w for mean_w in means_w)

@@ -531,12 +531,11 @@ def _may_be_supplies(
 ) -> list[EnergyReading]:
     """The readings of one domain from two external logs of one program, if their powers are
     similar: two meters of two supplies, and not two of the same power."""
-    tools = {
-        (series.meter, series.domain): (log.tool, series.domain)
-        for log in logs
-        if not log.same_machine
-        for series in log.series
-    }
+    tools = {}
+    for log in logs:
+        if not log.same_machine:
+            for series in log.series:
+                tools[(series.meter, series.domain)] = (log.tool, series.domain)
     of_tools: dict[tuple[str | None, str], dict[str, EnergyReading]] = {}
     for reading in readings:
         tool = tools.get((reading.meter, reading.domain))

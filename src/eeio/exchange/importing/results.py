@@ -181,7 +181,10 @@ def _with_power(
 
 def _with_notes(made: Sequence[Imported], logs: Sequence[UsedLog]) -> list[Imported]:
     """With the notes on the alignment of the logs as remarks."""
-    notes = [note for used in logs for note in used.notes]
+    notes = []
+    for used in logs:
+        for note in used.notes:
+            notes.append(note)
     return [replace(campaign, remarks=(*campaign.remarks, *notes)) for campaign in made]
 
 

@@ -199,12 +199,11 @@ def _campaign(path: Path, table: str) -> str:
 
 def _check_content(connection: Any, path: Path, table: str) -> None:
     """Raises RejectedError if the file is of another table or campaign than its name says."""
-    columns = {
-        row[0]
-        for row in connection.execute(
-            f"SELECT name FROM parquet_schema({_quoted(path)}) WHERE type IS NOT NULL"
-        ).fetchall()
-    }
+    columns = set()
+    for row in connection.execute(
+        f"SELECT name FROM parquet_schema({_quoted(path)}) WHERE type IS NOT NULL"
+    ).fetchall():
+        columns.add(row[0])
     if columns != set(TABLES[table]):
         raise RejectedError(f"{path}: these are not the columns of the table {table}")
     (least, most) = connection.execute(
@@ -219,12 +218,11 @@ def _check_machine(library: Any, path: Path, campaign: Campaign) -> None:
     if not path.exists():
         return
     with library.connect() as connection:
-        hosts = {
-            row[0]
-            for row in connection.execute(
-                f"SELECT DISTINCT host FROM read_parquet({_quoted(path)})"
-            ).fetchall()
-        }
+        hosts = set()
+        for row in connection.execute(
+            f"SELECT DISTINCT host FROM read_parquet({_quoted(path)})"
+        ).fetchall():
+            hosts.add(row[0])
     if hosts and hosts != {campaign.machine.hostname}:
         raise RejectedError(
             f"{path} is of a campaign of {', '.join(map(str, hosts))}, and this one is of "

@@ -125,9 +125,10 @@ def _answers(costs: Sequence[Cost]) -> Table:
 def _sensitivities(cost: Cost) -> Table:
     rows = []
     for answer in HEADLINES:
-        of_answer = [
-            sensitivity for sensitivity in cost.sensitivities if sensitivity.answer == answer
-        ]
+        of_answer = []
+        for sensitivity in cost.sensitivities:
+            if sensitivity.answer == answer:
+                of_answer.append(sensitivity)
         for index, one in enumerate(of_answer):
             rows.append(
                 (

@@ -118,9 +118,10 @@ def _distinct(rows: Sequence[Row], report: Report) -> list[str]:
     distinct = []
     for row, label in zip(rows, labels, strict=True):
         if count[label] > 1:
-            details = [
-                detail for detail in row.details if not detail.startswith(("engine=", "iodepth="))
-            ]
+            details = []
+            for detail in row.details:
+                if not detail.startswith(("engine=", "iodepth=")):
+                    details.append(detail)
             label = ", ".join([label, *map(foreign, details)])
         distinct.append(label)
     return distinct

@@ -32,11 +32,10 @@ def _read(text: str) -> ReadLog:
             date = row["Date"]
             date = date if "-" in date else f"{date[:4]}-{date[4:6]}-{date[6:]}"
             time_s = times.read(f"{date} {row['Time']}")
-            powers = {
-                name.partition("]")[2]: number(cell)
-                for name, cell in row.items()
-                if re.search(r"pow|watt|pwr", name, re.I)
-            }
+            powers = {}
+            for name, cell in row.items():
+                if re.search(r"pow|watt|pwr", name, re.I):
+                    powers[name.partition("]")[2]] = number(cell)
             rounds.append((time_s, powers))
     if not any(powers for _, powers in rounds):
         raise PowerError("no column of power: collectl records it with -sE --envopts p")

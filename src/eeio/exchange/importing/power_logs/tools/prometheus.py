@@ -156,13 +156,12 @@ class _Answer:
         starts = sorted(map(sorted, self.starts.values()))
         for before, after in pairwise(starts):
             if after[0][0] <= before[-1][0]:
-                differences = [
-                    label
-                    for label, values in zip(
-                        _PROCESS_LABELS, zip(*self.starts, strict=True), strict=True
-                    )
-                    if len(set(values)) > 1
-                ]
+                differences = []
+                for label, values in zip(
+                    _PROCESS_LABELS, zip(*self.starts, strict=True), strict=True
+                ):
+                    if len(set(values)) > 1:
+                        differences.append(label)
                 raise _not_parts(self.name, differences)
         return starts
 
@@ -182,10 +181,11 @@ def _read(text: str) -> ReadLog:
     """The answer of `/api/v1/query_range`, with one or more known metrics of one machine."""
     log = ReadLog(same_machine=False)
     results = json.loads(text)["data"]["result"]
-    machines = {
-        tuple(r["metric"].get(k) for k in ("instance", "node", "nodename", "exported_instance"))
-        for r in results
-    }
+    machines = set()
+    for r in results:
+        machines.add(
+            tuple(r["metric"].get(k) for k in ("instance", "node", "nodename", "exported_instance"))
+        )
     if len(machines) > 1:
         raise PowerError("several machines: name the instance in the query")
     answers: dict[_Power, _Answer] = {}

@@ -227,7 +227,10 @@ def _read(text: str) -> ReadLog:
         raise PowerError("no header of a dump")
     names = header[1].split()
     numbers = [name.removeprefix("power") for name in names[2::3]]
-    expected = [f"{kind}{n}" for n in numbers for kind in ("current", "voltage", "power")]
+    expected = []
+    for n in numbers:
+        for kind in ("current", "voltage", "power"):
+            expected.append(f"{kind}{n}")
     if names != expected or len(set(numbers)) < len(numbers):
         raise PowerError(f"its columns are not those of pairs of sensors: {header[1].strip()}")
     begin, cells = header.end() + 1, len(names) + 1
