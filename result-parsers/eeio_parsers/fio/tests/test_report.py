@@ -363,6 +363,20 @@ def test_ten_thousand_iops_that_fio_printed_wrongly(tmp_path: Path) -> None:
     assert report.phases[0].iops == pytest.approx(327680 / 23.466, rel=1e-6)
 
 
+def test_progress_that_fio_printed_over_itself_is_no_long_line(tmp_path: Path) -> None:
+    progress = "".join(f"Jobs: 1 (f=1): [r(1)][{k % 100}.0%][r=97MiB/s]\r" for k in range(3000))
+    text = (
+        "job: (g=0): rw=randread, bs=(R) 4096B-4096B, (W) 4096B-4096B, (T) 4096B-4096B, "
+        f"ioengine=libaio, iodepth=64\nfio-3.16\nStarting 1 process\n{progress}\n"
+        "job: (groupid=0, jobs=1): err= 0: pid=9: Fri Mar 20 10:00:00 2020\n"
+        "  read: IOPS=25.0k, BW=97.6MiB/s (102MB/s)(1952MiB/20000msec)\n"
+        "     issued rwts: total=499712,0,0,0 short=0,0,0,0 dropped=0,0,0,0\n\n"
+        "Run status group 0 (all jobs):\n"
+    )
+    (report,) = read_one(tmp_path, text).reports
+    assert report.phases[0].bytes == 499712 * 4096
+
+
 def test_a_group_of_several_jobs_has_all_of_them(tmp_path: Path) -> None:
     """One job writes, two read, and one does both: four together."""
     jobs = []

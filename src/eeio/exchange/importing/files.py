@@ -87,6 +87,19 @@ def _body(path: Path) -> bytes:
     return path.read_bytes()
 
 
+def _as_shown(text: str) -> str:
+    """As a terminal shows it: what follows a carriage return is over what was there, as progress
+    is. A text without line ends has them in place of these."""
+    if "\r" not in text:
+        return text
+    if "\n" not in text:
+        return text.replace("\r", "\n")
+    lines = []
+    for line in text.split("\n"):
+        lines.append(line.rstrip("\r").rpartition("\r")[2])
+    return "\n".join(lines)
+
+
 def _text(body: bytes) -> str:
     """Raises EeioError for a file that is no text, and LimitError for too long lines."""
     if body.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
@@ -95,6 +108,7 @@ def _text(body: bytes) -> str:
     if _is_binary(body[:4096]):
         raise EeioError("binary: unpack an archive first")
     text = body.replace(b"\0", b"").decode("utf-8", errors="replace").replace("\r\n", "\n")
+    text = _as_shown(text)
     if not text.strip():
         raise EeioError("empty")
     if not text.lstrip().startswith(("{", "[")):
