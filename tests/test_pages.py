@@ -1,7 +1,11 @@
 """The pages for who reads the repository: what they state about the code."""
 
 import re
+import shutil
+import subprocess
 from pathlib import Path
+
+import pytest
 
 import eeio.record.run
 import eeio_power.reading
@@ -18,6 +22,21 @@ def test_the_readme_leads_to_every_guide() -> None:
     pages = [path.name for path in (ROOT / "docs/how-to").glob("adding-a-*.md")]
     for page in ("CONTRIBUTING.md", "architecture.md", *pages):
         assert page in readme or (page in ARCHITECTURE and "architecture.md" in readme), page
+
+
+def test_the_readme_names_every_folder() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    table = readme.partition("## Folders")[2].partition("## Documentation")[0]
+    if shutil.which("git") is None:
+        pytest.skip("git is not installed")
+    tracked = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+    )
+    if tracked.returncode != 0:
+        pytest.skip("no checkout of git")
+    folders = {line.partition("/")[0] for line in tracked.stdout.splitlines() if "/" in line}
+    visible = {folder for folder in folders if not folder.startswith(".")}
+    assert visible == set(re.findall(r"`([\w-]+)/`", table))
 
 
 def test_the_packages_are_those_of_the_architecture() -> None:
