@@ -201,6 +201,7 @@ def read_text(text: str) -> Iterator[FoundReport]:
     columns than volumes: operations/s, their time, CPU, reads, writes, then MiB/s."""
     version = re.search(r"Vdbench distribution:\s{0,99}vdbench(\S{1,300})", text)
     phases, run, header = list[FoundPhase](), _Run(), None
+    has_empty_average = False
     for line in _LINES.finditer(re.sub(r"<[^>\n]*>", "", text)):
         if line["name"]:
             run = _Run(line["name"], line["time"], line["rest"])
@@ -218,6 +219,10 @@ def read_text(text: str) -> Iterator[FoundReport]:
             phases.append(_phase(name, index, run.completed(average), run.rest, run.started))
         elif line["row"] and _is_cut_off(line["row"], header):
             raise none_found("vdbench", f"cut off in the average of {run.name!r:.80}")
+        elif line["row"] and "NaN" in line["row"].split():
+            has_empty_average = True
+    if not phases and has_empty_average:
+        raise none_found("vdbench", "its averages are NaN: it was ended before its second interval")
     if not phases:
         raise none_found("vdbench", "no line `avg_`: it was ended before its first run was done")
     part = _PART.search(text)

@@ -155,6 +155,10 @@ def test_a_vdbench_that_was_ended_before_its_first_run(tmp_path: Path) -> None:
     )
     wanted = "vdbench: no line `avg_`: it was ended before its first run was done"
     assert why_rejected(tmp_path, text) == wanted
+    # As in a public totals.html.
+    empty = "15:07:29.078      avg_2-1    NaN  0.000   NaN  NaN   0.0    NaN  0.000    NaN  0.000\n"
+    wanted = "vdbench: its averages are NaN: it was ended before its second interval"
+    assert why_rejected(tmp_path, text + empty) == wanted
 
 
 @pytest.mark.parametrize(
