@@ -1,392 +1,293 @@
-"""Metric reports of BMCs (Redfish's telemetry), in the shapes that DMTF and makers publish."""
+"""What Redfish reports of servers, chassis and supplies."""
 
-import json
-import random
-import sys
-from datetime import UTC, datetime, timedelta, timezone
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.eeio_power.one_meter import one_meter
-from tests.processes import ran
+from tests.eeio_power.meters.test_http_meters import (
+    CASES,
+    GB200,
+    control,
+    metrics,
+    opened,
+    supplies,
+    watts,
+)
 from tests.simulators import http as doubles
 from tests.simulators.http import FakeHttp
 
-from eeio.cli import main
-from eeio_power.energy import channel_energy, combined_uncertainty_j
 from eeio_power.errors import PowerError
-from eeio_power.meters import Channel, Meter, open_meters
-
-ROOT = "/redfish/v1/TelemetryService"
-POWER = "/redfish/v1/Chassis/1/Power#/PowerControl/0"
-MINUTE = {"Schedule": {"RecurrenceInterval": "PT60S"}}
+from eeio_power.meters import discover, open_meters
+from eeio_power.sampler import Sampler
 
 
-def value(
-    watts: Any, age_s: float = 1.0, metric: str = "", source: str = "", zone: timezone = UTC
-) -> dict[str, Any]:
-    """A metric's value of that many seconds ago; a name that is empty is left out."""
-    moment = datetime.now(zone) - timedelta(seconds=age_s)
-    names = {"MetricId": metric, "MetricProperty": source}
-    return {
-        "MetricValue": watts,
-        "Timestamp": moment.isoformat(timespec="seconds"),
-        **{key: name for key, name in names.items() if name},
-    }
-
-
-def bmc(values: Any, definition: Any = MINUTE, more: Any = None) -> dict[str, Any]:
-    """A BMC with 187 W in Power, and a report."""
-    body = {"PowerControl": [{"PowerConsumedWatts": 187.0, "PowerMetrics": {"IntervalInMin": 20}}]}
-    return {
-        **doubles.redfish_of({"1": ("RackMount", body)}, {"1": ["1"]}),
-        f"{ROOT}/MetricReports/PowerMetrics": {
-            "MetricReportDefinition": {"@odata.id": f"{ROOT}/MetricReportDefinitions/PowerMetrics"},
-            "MetricValues": values,
-        },
-        f"{ROOT}/MetricReportDefinitions/PowerMetrics": definition,
-        **(more or {}),
-    }
-
-
-def opened(fake: FakeHttp, options: str = "") -> Meter:
-    return one_meter(f"redfish:{fake.address},report=PowerMetrics{options}")
-
-
-def test_the_mean_of_the_last_interval_is_read() -> None:
-    """A report may keep older values; the zone of its times is not ours."""
-    source, zone = f"{POWER}/PowerConsumedWatts", timezone(timedelta(hours=-5))
-    values = [value(w, age_s, "", source, zone) for w, age_s in
-              (("900", 90.0), ("180", 41.0), ("190", 21.0), ("200", 1.0))]  # fmt: skip
-    values.append(value("400", 1.0, "", f"{POWER}/PowerMetrics/MaxConsumedWatts"))
-    values.append(value("400", 1.0, "odd") | {"Timestamp": "9999-12-31T23:59:59-05:00"})
-    with FakeHttp(bmc(values)) as fake:
-        meter = opened(fake)
-        assert meter.read() == [pytest.approx(190.0)]
-        assert meter.native_period_s == 72.0, "the interval, and what report and clock may be late"
-        (channel,) = meter.channels
-        assert (channel.domain, channel.doubt) == ("system", None)
-        assert channel.contents.includes, "as the power of the chassis"
-        assert source in str(channel.remark)
-        before = len(fake.requests)
-        meter.read()
-        assert len(fake.requests) == before + 1, "one request a reading"
-
-
-def test_a_sensor_that_is_the_systems_is_recognised() -> None:
-    """OpenBMC's reports name the sensor. Some BMCs leave out the slash after the #."""
-    folder = "/redfish/v1/Chassis/1/Sensors"
-    paths = bmc([value("241.5", 1.0, "total", f"{folder}/total_power#/Reading")])
-    del paths["/redfish/v1/Chassis/1/Power"]
-    sensor = {"ReadingType": "Power", "Reading": 240.0, "Name": "total power"}
-    paths |= {
-        folder: {"Members": [{"@odata.id": f"{folder}/total_power"}]},
-        f"{folder}/total_power": sensor,
-    }
-    with FakeHttp(paths) as fake:
-        assert opened(fake).read() == [241.5]
-    with FakeHttp(
-        bmc([value(99, source=POWER.replace("#/", "#") + "/PowerConsumedWatts")])
-    ) as fake:
-        assert opened(fake).read() == [99.0]
-
-
-def test_an_unknown_metric_is_listed_and_can_be_named() -> None:
-    names = ("SystemPowerConsumption", "TotalCPUPower", "TotalFanPower", "CPUAndMemoryPower")
-    values = [value(str(187 - 50 * k), 1.0, name) for k, name in enumerate(names)]
-    units = {f"{ROOT}/MetricDefinitions/{name}": {"Units": "W"} for name in names}
-    with FakeHttp(bmc(values, more=units)) as fake:
-        with pytest.raises(
-            PowerError, match=r"metric=: SystemPowerConsumption 187, TotalCPUPower 137"
-        ):
-            opened(fake)
-        meter = opened(fake, ",metric=SystemPowerConsumption")
-        (channel,) = meter.channels
-        assert (channel.domain, meter.read()) == ("system", [187.0])
-        assert not channel.contents.includes and not channel.contents.leaves_out
-        assert "was named: its name does not show what it contains" in str(channel.doubt)
-        meter = opened(fake, ",metric=TotalCPUPower")
-        (channel,) = meter.channels
-        assert (channel.domain, meter.read()) == ("package", [137.0]) and channel.doubt
-        with pytest.raises(PowerError, match=r"of a part \(FAN\)"):
-            opened(fake, ",metric=TotalFanPower")
-        with pytest.raises(PowerError, match="of several parts"):
-            opened(fake, ",metric=CPUAndMemoryPower")
-        with pytest.raises(PowerError, match="no metric has the name Attic; there are System"):
-            opened(fake, ",metric=Attic")
-
-
-def dell(watts: str, part: str) -> dict[str, Any]:
-    return value(watts, 1.0, "PowerInput") | {"Oem": {"Dell": {"ContextID": part}}}
-
-
-@pytest.mark.parametrize(
-    ("metric", "why"),
-    [
-        # Lenovo's report has these, and no identifiers.
-        (f"{POWER}/PowerMetrics/MaxConsumedWatts", "not the power of the last 60 s"),
-        (f"{POWER}/PowerMetrics/MinConsumedWatts", "not the power of the last 60 s"),
-        ("PeakPower", "not the power of the last 60 s"),
-        ("Largest", "not the power of the last 60 s"),
-        ("Hourly", "not the power of the last 60 s"),
-        ("OfAnHour", "not the power of the last 60 s"),
-        ("Extreme", "not the power of the last 60 s"),
-        ("Energy", "not the power of the last 60 s"),
-        ("Kilo", "is in kW, not in W"),
-        ("Text", "has a value that is not the power of a machine"),
-        ("Digits", "has a value that is not the power of a machine"),
-        ("Zero", "has a value that is not the power of a machine"),
-        ("Missing", "has a value that is not the power of a machine"),
-        ("Twice", "several values of one time"),
-        ("Alike", "several values of one time"),
-        ("PowerInput", r"2 metrics are PowerInput: PowerInput PSU.1 100, PowerInput PSU.2 140"),
-        ("OfCard", r"is of a part \(GPU\)"),
-    ],
-)
-def test_what_is_no_power_is_rejected(metric: str, why: str) -> None:
-    names = ("PeakPower", "Largest", "Hourly", "OfAnHour", "Extreme", "Energy", "Kilo", "Text",
-             "Digits", "Zero", "Missing", "Twice", "Twice", "Alike", "Alike")  # fmt: skip
-    reported = ("230",) * 7 + ("warm", "1_000", "0", "65535", "230", "231", "230", "230")
-    values = [value(w, 1.0, name) for name, w in zip(names, reported, strict=True)]
-    values += [value("200", 9.0, "Missing"), dell("100", "PSU.1"), dell("140", "PSU.2")]
-    values += [value("230", 1.0, source=f"{POWER}/PowerMetrics/{key}ConsumedWatts")
-               for key in ("Max", "Min")]  # fmt: skip
-    values[6]["MetricDefinition"] = {"@odata.id": f"{ROOT}/MetricDefinitions/Other"}
-    values.append(value("90", 1.0, "OfCard"))
-    definition = {**MINUTE, "Metrics": [
-        {"MetricId": "Largest", "CollectionFunction": "Maximum"},
-        {"MetricId": "Hourly", "CollectionFunction": "Average", "CollectionDuration": "PT1H"},
+def test_redfish_names_what_there_is_instead_of_the_systems_power() -> None:
+    mean = {"AverageConsumedWatts": 148, "IntervalInMin": 0.25}
+    answer = {"PowerControl": [
+        {"PowerMetrics": mean}, {"PhysicalContext": "CPU", "PowerConsumedWatts": 90},
     ]}  # fmt: skip
-    reported_of = {
-        "Other": {"Units": "kW"}, "Energy": {"Units": "W", "MetricType": "Counter"},
-        "OfAnHour": {"CalculationAlgorithm": "AverageOverInterval",
-                     "CalculationTimeInterval": "PT1H"},
-        "Extreme": {"CalculationAlgorithm": "MaximumOverInterval"},
-        "OfCard": {"Units": "W", "PhysicalContext": "GPU"},
-    }  # fmt: skip
-    more = {f"{ROOT}/MetricDefinitions/{name}": body for name, body in reported_of.items()}
-    with FakeHttp(bmc(values, definition, more)) as fake, pytest.raises(PowerError, match=why):
-        opened(fake, f",metric={metric}")
-
-
-def test_dmtfs_own_example_is_doubtful() -> None:
-    odd = "/redfish/v1/Chassis/Tray_1/Power#/0/PowerConsumedWatts"
-    values = [value("100", 1.0, "AverageConsumedWatts", odd)]
-    with FakeHttp(bmc(values)) as fake:
-        meter = opened(fake, ",metric=AverageConsumedWatts")
-        assert "was named" in str(meter.channels[0].doubt)
-        assert "nor that it is in W" in str(meter.channels[0].doubt)
-
-
-@pytest.mark.parametrize(
-    "metrics",
-    [
-        [{"MetricId": "p", "CollectionFunction": "Average", "CollectionDuration": "PT1H"}],
-        [{"MetricId": "q", "CollectionFunction": "Average"},
-         {"MetricProperties": [f"{POWER}/PowerConsumedWatts"], "CollectionFunction": "Maximum"}],
-        [{"MetricProperties": ["/redfish/v1/Chassis/1/Power#/PowerControl/{P}/PowerConsumedWatts"],
-          "CollectionFunction": "Minimum"}],
-        [{"MetricId": "p", "CollectionTimeScope": "StartupInterval"}],
-        [{"MetricId": "p", "CollectionDuration": "P1M"}],
-    ],
-)  # fmt: skip
-def test_the_systems_own_property_may_be_collected_as_something_else(metrics: Any) -> None:
-    source = f"{POWER}/PowerConsumedWatts".replace("#/", "#")
-    values = [value("187", 1.0, "p", source)]
+    instead = r"only 148 W, a mean over 15 s, 90 W of CPU\)"
     with (
-        FakeHttp(bmc(values, {**MINUTE, "Metrics": metrics})) as fake,
-        pytest.raises(PowerError, match="not the power of the last 60 s"),
+        FakeHttp(doubles.redfish_of({"1": ("RackMount", answer)}, {"1": ["1"]})) as fake,
+        pytest.raises(PowerError, match=instead),
     ):
-        opened(fake)
-    # OpenBMC writes a duration of 0 as PT.
-    for function, duration in (("Average", "PT30S"), ("", "PT"), ("", "PT0S")):
-        how = [{"MetricId": "p", "CollectionFunction": function, "CollectionDuration": duration}]
-        with FakeHttp(bmc(values, {**MINUTE, "Metrics": how})) as fake:
-            meter = opened(fake)
-            assert (meter.read(), meter.channels[0].doubt) == ([187.0], None)
+        opened("redfish", fake)
+    with (
+        FakeHttp(doubles.redfish_of({"1": ("RackMount", {})}, {})) as fake,
+        pytest.raises(PowerError, match="it lists no computer system"),
+    ):
+        opened("redfish", fake)
 
 
-@pytest.mark.parametrize(("behind_s", "is_read"), [(0, True), (8, True), (-50, True), (14, False)])
-def test_the_clock_of_the_server_may_be_ten_seconds_behind(
-    monkeypatch: pytest.MonkeyPatch, behind_s: int, is_read: bool
-) -> None:
-    """OpenBMC keeps its Date header for 10 s."""
-    now = datetime.now(UTC).timestamp()
-    monkeypatch.setattr("eeio_power.http_json._date_s", lambda header: now - behind_s)
-    values = [value("187", 0.0, source=f"{POWER}/PowerConsumedWatts")]
-    with FakeHttp(bmc(values)) as fake:
-        if not is_read:
-            with pytest.raises(PowerError, match="ahead of the BMC's clock"):
-                opened(fake)
-            return
-        assert opened(fake).read() == [187.0]
+def test_redfish_rejects_readings_when_a_supply_was_added() -> None:
+    """The others then draw less, and their sum is not the machine's power any more."""
+    answer = supplies(88.0, 92.0)
+    answer["PowerSupplies"].append({"Status": {"State": "Absent"}})
+    with FakeHttp(doubles.redfish_of({"1": ("RackMount", answer)}, {"1": ["1"]})) as fake:
+        meter = opened("redfish", fake)
+        before = len(fake.requests)
+        assert meter.read() == [180.0] and len(fake.requests) == before + 1
+        answer["PowerSupplies"][2] = {"PowerInputWatts": 60.0}
+        with pytest.raises(PowerError, match="the power supplies changed"):
+            meter.read()
 
 
-@pytest.mark.parametrize("source", ["", "#/Reading", "#Reading", "/#/Reading"])
-def test_the_sensor_behind_the_environment_metrics_is_the_systems(source: str) -> None:
-    sensor = "/redfish/v1/Chassis/1/Sensors/total_power"
-    paths = bmc([value("241", 1.0, "p", f"{sensor}{source}")])
-    del paths["/redfish/v1/Chassis/1/Power"]
-    excerpt = {"DataSourceUri": sensor, "Reading": 240.0}
-    paths["/redfish/v1/Chassis/1/EnvironmentMetrics"] = {"PowerWatts": excerpt}
-    paths[sensor] = {"Reading": 240.0, "ReadingUnits": "W", "PhysicalContext": "Chassis"}
+def test_redfish_doubts_a_chassis_next_to_a_system_without_one() -> None:
+    """On an HGX machine the board of the GPUs is a system with a chassis, too."""
+    chassis = {"HGX_Chassis_0": ("RackMount", metrics(2420.5))}
+    paths = doubles.redfish_of(chassis, {"HGX_Baseboard_0": ["HGX_Chassis_0"], "System_0": []})
     with FakeHttp(paths) as fake:
-        meter = opened(fake)
-        assert (meter.read(), meter.channels[0].doubt) == ([241.0], None)
+        assert "System_0 links to no chassis" in (opened("redfish", fake).channels[0].doubt or "")
 
 
-def test_naming_the_systems_own_property_is_no_doubt() -> None:
-    source = f"{POWER}/PowerConsumedWatts"
-    with FakeHttp(bmc([value("187", 1.0, "p", source), value("99", 1.0, "q", source)])) as fake:
-        with pytest.raises(PowerError, match="2 metrics are the system's power"):
-            opened(fake)
-        meter = opened(fake, ",metric=p")
-        assert (meter.read(), meter.channels[0].doubt) == ([187.0], None)
-        assert meter.channels[0].contents.includes
+def test_redfish_of_a_server_in_an_enclosure_leaves_out_its_fans() -> None:
+    paths = doubles.redfish_of(
+        {"1": ("RackMount", metrics(133.0)), "Around": ("Enclosure", None)}, {"1": ["1"]}
+    )
+    where = "/redfish/v1/Chassis/1"
+    inside = {"Links": {"ContainedBy": {"@odata.id": "/redfish/v1/Chassis/Around"}}}
+    with FakeHttp({**paths, where: {**paths[where], **inside}}) as fake:
+        assert opened("redfish", fake).channels[0].contents.leaves_out == ("fans", "supply")
+
+
+def test_a_redfish_chassis_of_several_systems_is_none_of_theirs() -> None:
+    paths = doubles.redfish_of({"1": ("Enclosure", metrics(1200.0))}, {"a": ["1"], "b": ["1"]})
+    with FakeHttp(paths) as fake:
+        with pytest.raises(PowerError, match=r"several systems .* are in the chassis 1"):
+            opened("redfish", fake)
+        assert opened("redfish", fake, ",chassis=1").read() == [1200.0]
+
+
+def test_redfish_reports_no_watts_of_a_part_and_no_0_w_later() -> None:
+    """A starting BMC reports 0 W for a while, and may list its entries in another order."""
+    answer = control((300.0, None), (40.0, "CPU"))
+    with FakeHttp(doubles.redfish_of({"1": ("RackMount", answer)}, {"1": ["1"]})) as fake:
+        meter = opened("redfish", fake)
+        assert meter.read() == [300.0]
+        answer["PowerControl"].reverse()
+        with pytest.raises(PowerError, match="entries of PowerControl changed"):
+            meter.read()
+        answer["PowerControl"].reverse()
+        answer["PowerControl"][0]["PowerConsumedWatts"] = 0
+        with pytest.raises(PowerError, match="0 W for a running machine"):
+            meter.read()
+        with pytest.raises(PowerError, match="0 W for a running machine"):
+            opened("redfish", fake)
+
+
+EM = {
+    "id": 0, "a_act_power": 400.0, "b_act_power": 410.5, "c_act_power": 389.5,
+    "total_act_power": 1200.0,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("metric", "watts", "doubt"),
+    ("path", "answer", "options", "power_w"),
     [
-        ("LastHourPower", "187", "may be a mean over a longer time"),
-        ("p", "18.7", "is 18.7 W, and the BMC reports 187 W elsewhere"),
-        ("p", "32766", "is 32766 W, and the BMC reports 187 W elsewhere"),
+        ("PM1", {"id": 0, "apower": 42.5, "aenergy": {"total": 2.0}}, "", 42.5),
+        ("EM1", {"id": 0, "act_power": 51.0}, "", 51.0),
+        ("EM", EM, "", 1200.0),
+        ("EM", EM, ",phase=b", 410.5),
+        ("EM", EM, ",component=em", 1200.0),
     ],
 )
-def test_a_report_that_contradicts_the_bmc_is_doubtful(metric: str, watts: str, doubt: str) -> None:
-    with FakeHttp(bmc([value(watts, 1.0, metric, f"{POWER}/PowerConsumedWatts")])) as fake:
-        assert doubt in str(opened(fake).channels[0].doubt)
+def test_shellys_other_components(
+    path: str, answer: dict[str, Any], options: str, power_w: float
+) -> None:
+    """Keys of Shelly's Gen2+ API: PM1, EM1 and EM (Pro 3EM)."""
+    with FakeHttp({f"/rpc/{path}.GetStatus?id=0": answer}) as fake:
+        meter = opened("shelly", fake, options)
+        assert meter.read()[0] == power_w
+        assert [c.domain for c in meter.channels if c.in_domain_total] == ["system"]
+        with pytest.raises(PowerError, match="component=relay: it is one of switch, pm1"):
+            opened("shelly", fake, ",component=relay")
+        with pytest.raises(PowerError, match="phase=d"):
+            opened("shelly", fake, ",phase=d")
 
 
-def test_a_mean_of_the_systems_power_is_doubtful() -> None:
-    values = [value("187", 1.0, "AverageConsumedWatts", f"{POWER}/PowerConsumedWatts")]
-    with FakeHttp(bmc(values)) as fake:
-        assert "may be a mean over a longer time" in str(opened(fake).channels[0].doubt)
+def test_a_shelly_of_which_a_clamp_is_turned_round_has_no_sum() -> None:
+    answer = {**EM, "b_act_power": -410.5, "total_act_power": 379.0}
+    with FakeHttp({"/rpc/EM.GetStatus?id=0": lambda: answer}) as fake:
+        with pytest.raises(PowerError, match=r"phase b reports -410\.5 W: reverse its clamp"):
+            opened("shelly", fake, ",component=em")
+        meter = opened("shelly", fake, ",phase=a")
+        assert meter.read() == [400.0]
+        meter.close()
+        answer |= {"b_act_power": -0.3, "total_act_power": 789.2}
+        meter = opened("shelly", fake, ",component=em")
+        assert meter.read() == [789.2], "an unused clamp reads a little below zero"
 
 
-def test_a_machine_that_is_off_or_one_of_several(tmp_path: Path) -> None:
-    values = [value("187", 1.0, "p", f"{POWER}/PowerConsumedWatts")]
-    paths = bmc(values)
-    dmi = tmp_path / "sys/class/dmi/id/chassis_type"
-    dmi.parent.mkdir(parents=True)
-    dmi.write_text("25\n")
-    with FakeHttp(paths) as fake:
-        spec = f"redfish:{fake.address},report=PowerMetrics"
-        assert "name its chassis with chassis=" in str(one_meter(spec, tmp_path).channels[0].doubt)
-    paths["/redfish/v1/Systems/1"]["PowerState"] = "Off"
-    with FakeHttp(paths) as fake:
-        for options in ("", ",metric=p"):
-            with pytest.raises(PowerError, match="is off, and this machine runs"):
-                opened(fake, options)
+@pytest.mark.parametrize(("name", "paths"), CASES)
+def test_how_long_an_answer_may_take_can_be_set(name: str, paths: Any) -> None:
+    with FakeHttp(paths(watts())) as fake:
+        meter = opened(name, fake, ",timeout_s=17.5")
+        assert meter.client._timeout_s == 17.5  # type: ignore[attr-defined]
+        assert meter.read()[0] == 87.5
+        meter.close()
+        for wrong in ("0", "-1", "x", "61"):
+            with pytest.raises(PowerError, match="timeout_s"):
+                opened(name, fake, f",timeout_s={wrong}")
+
+
+@pytest.mark.parametrize("name", ["redfish", "shelly", "tasmota"])
+def test_the_network_is_not_searched(name: str, tmp_path: Path) -> None:
+    (finding,) = [f for f in discover(tmp_path) if f.spec == name]
+    assert not finding.available
+    assert f"--meter {name}:" in (finding.remedy or "")
+    with pytest.raises(PowerError, match="which"):
+        open_meters([name])
+    with pytest.raises(PowerError, match=name):
+        open_meters([f"{name}:127.0.0.1:1"])
+
+
+def test_an_absurd_reading_is_left_out_and_reported(tmp_path: Path) -> None:
+    values = iter([100.0, 100.0, -60.0, 9e9, 100.0])
+    with FakeHttp(doubles.tasmota(lambda: next(values, 100.0))) as fake:
+        meter = opened("tasmota", fake)
+        errors = []
+        with Sampler([meter], tmp_path / "s.gz", rate_hz=1e-3) as sampler:
+            for _ in range(4):
+                now_s = time.monotonic()
+                sampler.energy(now_s - 1e-3, now_s)
+                errors.append(sampler.rates()[0].last_error or "")
+            (reading,) = sampler.energy(sampler.samples().meters[0].times_s[0] - 0.1, now_s)
+    assert any("-60 W is negative" in error for error in errors)
+    assert any("9e+09 W is more than the 4000 W" in error for error in errors)
+    assert reading.valid
+    assert reading.power_w == pytest.approx(100.0)
+
+
+# --- other machines' controllers ------------------------------------------------------------------
+
+
+def test_redfish_lists_the_others_if_the_system_links_to_parts_only() -> None:
+    """GB200: System_0 links to component chassis, and the shelf has the power."""
+    linked = {"System_0": ["HGX_CPU_0", "HGX_GPU_0"]}
+    with FakeHttp(doubles.redfish_of(GB200, linked)) as fake:
+        with pytest.raises(PowerError, match=r"parts only.*Chassis_0 4210 W.*chassis=Chassis_0"):
+            opened("redfish", fake)
+        assert opened("redfish", fake, ",chassis=Chassis_0").read() == [4210.0]
+
+
+def test_redfish_of_a_machine_that_is_off_is_another_machines() -> None:
+    paths = doubles.redfish_of({"1": ("RackMount", metrics(12.0))}, {"a": ["1"]})
+    paths["/redfish/v1/Systems/a"]["PowerState"] = "Off"
+    for options in ("", ",chassis=1"):
+        with FakeHttp(paths) as fake, pytest.raises(PowerError, match="another machine's BMC"):
+            opened("redfish", fake, options)
+
+
+@pytest.mark.parametrize("watts_now", [32767.0, 65535.0])
+def test_the_largest_number_is_no_power_of_redfish(watts_now: float) -> None:
+    for answer in (metrics(watts_now), control((watts_now, None))):
+        paths = doubles.redfish_of({"1": ("RackMount", answer)}, {"a": ["1"]})
+        with FakeHttp(paths) as fake, pytest.raises(PowerError, match=f"{watts_now:g} W"):
+            opened("redfish", fake)
+
+
+def sensors(place: str, values: dict[str, tuple[float | None, str]]) -> dict[str, Any]:
+    """A chassis' sensors in watts by name, with their contexts."""
+    return {
+        f"{place}/Sensors": {
+            "Members": [{"@odata.id": f"{place}/Sensors/{name}"} for name in values]
+        },
+        **{
+            f"{place}/Sensors/{name}": {
+                "Reading": value, "ReadingUnits": "W", "PhysicalContext": context,
+            }
+            for name, (value, context) in values.items()
+        },
+    }  # fmt: skip
+
+
+CHASSIS = "/redfish/v1/Chassis/1"
 
 
 @pytest.mark.parametrize(
-    ("values", "options", "why"),
+    ("values", "power_w"),
     [
-        (80.0, ",metric=x", r"is \d+ s old, with 60 s between reports"),
-        (400.0, ",metric=x", r"is 4\d\d s old, with 60 s between reports"),
-        (-400.0, ",metric=x", r"is [34]\d\d s ahead of the BMC's clock"),
-        ([{"MetricId": "x", "MetricValue": "187", "Timestamp": "2026-01-01T00:00:00"}],
-         ",metric=x", "a time without a zone, or none"),
-        ([{"MetricId": "x", "MetricValue": "187"}], ",metric=x", "a time without a zone, or none"),
-        ([], ",metric=x", "the report has no values: is it enabled"),
-        ("none", ",metric=x", "not a metric report"),
+        # OpenBMC, and a DGX H100 without PowerConsumedWatts.
+        ({"total_power": (410.0, ""), "ps0_input_power": (205.0, "PowerSupply"),
+          "ps1_input_power": (210.0, "PowerSupply")}, 410.0),
+        ({"PWR_SYSTEM": (3400.0, "Chassis"), "PWR_GPU_1": (420.0, "GPU")}, 3400.0),
+        ({"ps0_input_power": (205.0, "PowerSupply"), "ps1_input_power": (210.0, "PowerSupply")},
+         415.0),
     ],
 )  # fmt: skip
-def test_old_values_and_odd_reports_are_rejected(values: Any, options: str, why: str) -> None:
-    values = [value("187", values, "x")] if isinstance(values, float) else values
-    with FakeHttp(bmc(values)) as fake, pytest.raises(PowerError, match=why):
-        opened(fake, options)
+def test_redfish_reads_sensors_where_the_older_places_are_gone(
+    values: dict[str, tuple[float | None, str]], power_w: float
+) -> None:
+    paths = doubles.redfish_of({"1": ("RackMount", None)}, {"a": ["1"]})
+    with FakeHttp({**paths, **sensors(CHASSIS, values)}) as fake:
+        assert opened("redfish", fake).read() == [power_w]
 
 
-def test_the_interval_has_to_be_known() -> None:
-    values = [value("187", 1.0, source=f"{POWER}/PowerConsumedWatts")]
-    for definition in ({}, {"Schedule": {"RecurrenceInterval": "P1M"}}, [], None):
-        with FakeHttp(bmc(values, definition)) as fake:
-            with pytest.raises(PowerError, match="is unknown; give period_s="):
-                opened(fake)
-            meter = opened(fake, ",period_s=10")
-            assert (meter.native_period_s, meter.read()) == (22.0, [187.0])
+def supply_paths(powers_w: dict[str, float | None], key: str = "InputPowerWatts") -> dict[str, Any]:
+    """PowerSubsystem with these supplies; None: not present."""
+    place = f"{CHASSIS}/PowerSubsystem"
+    found: dict[str, Any] = {
+        place: {"PowerSupplies": {"@odata.id": f"{place}/PowerSupplies"}},
+        f"{place}/PowerSupplies": {
+            "Members": [{"@odata.id": f"{place}/PowerSupplies/{name}"} for name in powers_w]
+        },
+    }
+    for name, power_w in powers_w.items():
+        supply = f"{place}/PowerSupplies/{name}"
+        state = "Absent" if power_w is None else "Enabled"
+        metrics_of = {"@odata.id": f"{supply}/Metrics"}
+        found[supply] = {"Id": name, "Status": {"State": state}, "Metrics": metrics_of}
+        if power_w is not None:
+            found[f"{supply}/Metrics"] = {key: {"Reading": power_w}}
+    return found
 
 
-def test_a_report_that_stops_becomes_too_old() -> None:
-    values = [value("187", 0.0, source=f"{POWER}/PowerConsumedWatts")]
-    with FakeHttp(bmc(values)) as fake:
-        meter = opened(fake)
-        values[0] = value("187", 100.0, source=f"{POWER}/PowerConsumedWatts")
-        with pytest.raises(PowerError, match="s old, with 60 s between reports"):
-            meter.read()
-        values[0] = value("187", 0.0, "other")
-        with pytest.raises(PowerError, match="is not in the report"):
-            meter.read()
+def test_redfish_adds_the_supplies_of_the_power_subsystem() -> None:
+    paths = doubles.redfish_of({"1": ("RackMount", None)}, {"a": ["1"]})
+    supplies = supply_paths({"powersupply0": 187.0, "powersupply1": 190.0, "powersupply2": None})
+    with FakeHttp({**paths, **supplies}) as fake:
+        meter = opened("redfish", fake)
+        assert meter.read() == [377.0]
+        assert "powersupply0, powersupply1" in (meter.channels[0].remark or "")
+        assert "supply" in meter.channels[0].contents.includes
+    with FakeHttp({**paths, **supply_paths({"0": 170.0, "1": 171.0}, "OutputPowerWatts")}) as fake:
+        assert "supply" in opened("redfish", fake).channels[0].contents.leaves_out
+    del supplies[f"{CHASSIS}/PowerSubsystem/PowerSupplies/powersupply1/Metrics"]
+    with (
+        FakeHttp({**paths, **supplies}) as fake,
+        pytest.raises(PowerError, match="1 of 2 supplies"),
+    ):
+        opened("redfish", fake)
 
 
-def test_a_metric_requires_a_report_and_a_sum_a_metric() -> None:
-    values = [value("187", 1.0, "x")]
-    supplies = [{"Name": f"PSU{n}", "PowerInputWatts": 100.0} for n in (1, 2)]
-    paths = bmc(values)
-    paths["/redfish/v1/Chassis/1/Power"] = {"PowerSupplies": supplies}
-    with FakeHttp(paths) as fake:
-        with pytest.raises(PowerError, match="metric= requires report="):
-            open_meters([f"redfish:{fake.address},metric=x"])
-        with pytest.raises(PowerError, match="is a sum, so no metric contains it"):
-            opened(fake)
-
-
-def test_without_a_clock_of_the_bmc_nothing_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("eeio_power.http_json._date_s", lambda header: None)
-    values = [value("187", 1.0, source=f"{POWER}/PowerConsumedWatts")]
-    with FakeHttp(bmc(values)) as fake, pytest.raises(PowerError, match="no Date header"):
-        opened(fake)
-
-
-@pytest.mark.parametrize("interval_s", [1.0, 5.0, 60.0])
-@pytest.mark.parametrize("idle_w", [25.0, 100.0, 200.0])
-def test_the_uncertainty_contains_late_reports(interval_s: float, idle_w: float) -> None:
-    """Windows of 200 W on an idle machine: a reading is the mean of an interval that ended at most
-    an interval and 12 s before, which is the meter's native period."""
-    busy_w = 200.0
-    draw = random.Random(7)
-    period_s = interval_s + 12.0
-    channel = Channel("p", "system", "power_w", accuracy_relative=0.05, resolution=1.0)
-    for window_s in [period_s * factor for factor in (4.0, 10.0, 40.0)] * 20:
-        start_s = 10.0 * period_s + draw.uniform(0.0, period_s)
-        end_s = start_s + window_s
-        late_s, report_s = draw.uniform(0.0, 12.0), draw.uniform(0.0, interval_s)
-
-        def mean_w(until_s: float, start_s: float = start_s, end_s: float = end_s) -> float:
-            since_s = until_s - interval_s
-            busy_s = max(0.0, min(until_s, end_s) - max(since_s, start_s))
-            return idle_w + (busy_w - idle_w) * busy_s / interval_s
-
-        first_s = draw.uniform(0.0, period_s)
-        polls_s = [first_s + k * period_s for k in range(int(end_s / period_s) + 10)]
-        polls_s = sorted([*polls_s, end_s + 0.01])
-        ended_s = [
-            report_s + (poll_s - late_s - report_s) // interval_s * interval_s for poll_s in polls_s
-        ]
-        found = channel_energy(
-            channel, polls_s, [mean_w(at_s) for at_s in ended_s], period_s, period_s, start_s, end_s
-        )
-        assert found.energy_j is not None
-        error_j = found.energy_j - busy_w * window_s
-        assert abs(error_j) <= combined_uncertainty_j([found]), (window_s, error_j)
-
-
-def test_a_report_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
-    values = [value("187", 1.0, "p", f"{POWER}/PowerConsumedWatts"), value("12", 1.0, "other")]
-    with FakeHttp(bmc(values)) as fake:
-        spec = f"redfish:{fake.address},report=PowerMetrics"
-        assert main(["meter", "list", "--meter", spec, "--format", "json"]) == 0
-        (channel,) = json.loads(capsys.readouterr().out)["probed"][0]["channels"]
-        assert (channel["domain"], channel["value"], channel["doubt"]) == ("system", 187.0, None)
-        assert main(["meter", "list", "--meter", f"{spec},metric=other"]) == 0
-        assert "doubtful: other was named: its name does not show" in capsys.readouterr().out
-        assert main(["meter", "list", "--meter", f"{spec},metric=q"]) == 2
-        assert "no metric has the name q" in capsys.readouterr().err
-        # Half a second is no window of a meter with a reading a minute.
-        arguments = ["record", "power", "--meter", spec, "--format", "json", "--", "sleep", "0.5"]
-        done = ran([sys.executable, "-m", "eeio", *arguments], code=3)
-        (window,) = json.loads(done.stdout)["readings"]
-        assert window["energy_j"] is None and not window["valid"] and window["reasons"]
+def test_redfish_of_a_node_and_of_an_enclosure() -> None:
+    for kind, leaves_out, doubtful in (
+        ("Sled", ("fans", "supply"), False),
+        ("Enclosure", (), True),
+    ):
+        paths = doubles.redfish_of({"1": (kind, metrics(900.0))}, {"a": ["1"]})
+        with FakeHttp(paths) as fake:
+            meter = opened("redfish", fake)
+            assert meter.channels[0].contents.leaves_out == leaves_out
+            assert (meter.channels[0].doubt is not None) == doubtful
