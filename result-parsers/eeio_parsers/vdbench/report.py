@@ -201,7 +201,6 @@ def read_text(text: str) -> Iterator[FoundReport]:
     columns than volumes: operations/s, their time, CPU, reads, writes, then MiB/s."""
     version = re.search(r"Vdbench distribution:\s{0,99}vdbench(\S{1,300})", text)
     phases, run, header = list[FoundPhase](), _Run(), None
-    has_empty_average = False
     for line in _LINES.finditer(re.sub(r"<[^>\n]*>", "", text)):
         if line["name"]:
             run = _Run(line["name"], line["time"], line["rest"])
@@ -219,15 +218,18 @@ def read_text(text: str) -> Iterator[FoundReport]:
             phases.append(_phase(name, index, run.completed(average), run.rest, run.started))
         elif line["row"] and _is_cut_off(line["row"], header):
             raise none_found("vdbench", f"cut off in the average of {run.name!r:.80}")
-        elif line["row"] and "NaN" in line["row"].split():
-            has_empty_average = True
-    if not phases and has_empty_average:
-        raise none_found("vdbench", "its averages are NaN: it was ended before its second interval")
     if not phases:
-        raise none_found("vdbench", "no line `avg_`: it was ended before its first run was done")
+        raise none_found("vdbench", _why_no_average(text))
     part = _PART.search(text)
     notes = (f"may be a part of a run: {part[0]!r:.200}",) if part else ()
     yield FoundReport(tuple(phases), first_group(version), notes=notes)
+
+
+def _why_no_average(text: str) -> str:
+    for line in _LINES.finditer(text):
+        if "NaN" in (line["row"] or "").split():
+            return "its averages are NaN: it was ended before its second interval"
+    return "no line `avg_`: it was ended before its first run was done"
 
 
 def _is_of_files(row: str, header: str | None) -> bool:

@@ -165,10 +165,7 @@ def _level_table(report: Report, level: str, several: bool) -> Table:
         notes |= dict.fromkeys(_row_notes(row, row.experiment))
     notes |= _domain_notes(report, (row.measured for row in rows))
     notes |= dict.fromkeys(_level_notes(level, rows, without))
-    columns = chosen((*level_columns(), DOMAIN), cells, report.columns)
-    is_doubtful = any(figures is not None and figures.doubts for _, figures in cells)
-    if is_doubtful and DOMAIN not in columns:
-        columns = (*columns, DOMAIN)  # it marks the rows
+    columns = _columns_of_level(report, cells)
     lines = []
     for row, best in cells:
         figures = [column.cell(row, best) for column in columns]
@@ -182,6 +179,17 @@ def _level_table(report: Report, level: str, several: bool) -> Table:
             note="\n".join(notes),
         )
     )
+
+
+def _columns_of_level(
+    report: Report, cells: Sequence[tuple[Row, DomainFigures | None]]
+) -> tuple[TableColumn, ...]:
+    """With the power domain if a row is doubtful: it marks these rows."""
+    columns = chosen((*level_columns(), DOMAIN), cells, report.columns)
+    is_doubtful = any(figures is not None and figures.doubts for _, figures in cells)
+    if is_doubtful and DOMAIN not in columns:
+        return (*columns, DOMAIN)
+    return columns
 
 
 def _level_notes(level: str, rows: Iterable[Row], without: int) -> Iterator[str]:
