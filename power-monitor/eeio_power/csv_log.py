@@ -322,7 +322,9 @@ class _RowReader:
         """Add a row. Raises PowerError if its time is not one, or runs backwards."""
         row = {key: cells[k].strip() if k < len(cells) else "" for key, k in self._column_indices}
         time_text = " ".join(row[key] for key in ("date", "time", "seconds") if key in row)
-        before_s = self.times_s[-1] if self.times_s else -math.inf
+        before_s = -math.inf
+        if self.times_s:
+            before_s = self.times_s[-1]
         try:
             time_s = self._time(time_text, before_s)
             TIMESTAMP.checked(time_s, "it")
@@ -451,7 +453,9 @@ def _find_columns(lines: Sequence[str], layout: Layout) -> tuple[str, int, list[
 
     Instruments write a preamble; the header is the first line that has all columns.
     """
-    delimiters = [layout.delimiter] if layout.delimiter else list(DELIMITERS.values())
+    delimiters = list(DELIMITERS.values())
+    if layout.delimiter:
+        delimiters = [layout.delimiter]
     for delimiter in delimiters:
         for number, line in enumerate(lines):
             cells = [cell.strip() for cell in _split(line, delimiter)]

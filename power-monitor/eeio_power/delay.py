@@ -133,7 +133,9 @@ def assumed(quantity: str, domain: str) -> Delay:
     """Of readings whose delay nobody states."""
     if quantity == "energy_j":
         return COUNTER
-    return NVIDIA if domain == "accelerator" else BMC
+    if domain == "accelerator":
+        return NVIDIA
+    return BMC
 
 
 LIMIT = q.Quantity("delay", "s", 0, MOST_S)

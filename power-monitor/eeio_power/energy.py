@@ -288,7 +288,10 @@ def shift_s(channel: Channel, period_s: float) -> float:
     """How much later than a window the readings of the channel are, s."""
     if channel.delay is None:
         return 0.0
-    return channel.delay.shift_s(period_s if channel.quantity == "power_w" else None)
+    averaged_s = None
+    if channel.quantity == "power_w":
+        averaged_s = period_s
+    return channel.delay.shift_s(averaged_s)
 
 
 def wait_s(channel: Channel, period_s: float, native_period_s: float) -> float:
@@ -360,7 +363,9 @@ def _counter_powers(counted: Near, least_s: float) -> Near:
 def _long_mean(channel: Channel, window_s: float) -> tuple[Doubt, ...]:
     """A mean that is long against the window contains what was before and after it. Where pauses
     and runs follow each other, it does not even show that the power changes."""
-    mean_s = 0.0 if channel.delay is None else channel.delay.averages_s
+    mean_s = 0.0
+    if channel.delay is not None:
+        mean_s = channel.delay.averages_s
     if channel.quantity != "power_w" or mean_s <= MOST_MEAN_SHARE * window_s:
         return ()
     reason = (

@@ -98,7 +98,10 @@ def earlier_readings(
     step = max(1, until // EARLIER_READINGS)
     readings = []
     for channel, column in zip(channels, columns, strict=True):
-        readings.append(column[:until:step] if channel.quantity == "power_w" else ())
+        reading: Sequence[float] = ()
+        if channel.quantity == "power_w":
+            reading = column[:until:step]
+        readings.append(reading)
     return tuple(readings)
 
 
@@ -386,7 +389,9 @@ def in_step(
             alike += 1
     if apart > alike or abs(drift_j) > most_step_j + quantum_j:
         return False
-    return True if alike + apart >= least_steps else None
+    if alike + apart >= least_steps:
+        return True
+    return None
 
 
 def repeated_reasons(
@@ -412,12 +417,13 @@ def repeated_reasons(
             if same is False:
                 continue
             names = f"{channels[one].name} and {channels[other].name}"
-            reason = (
-                f"change in step: they are one counter of {counts}, so their sum is double the "
-                "energy"
-                if same
-                else f"were read too rarely to detect whether they are one counter of {counts}"
-            )
+            if same:
+                reason = (
+                    f"change in step: they are one counter of {counts}, so their sum is double the "
+                    "energy"
+                )
+            else:
+                reason = f"were read too rarely to detect whether they are one counter of {counts}"
             for k in (one, other):
                 reasons[channels[k].name] = (
                     f"{names} {reason}; dies=once counts one of them, dies=each all"
@@ -496,7 +502,8 @@ def constant_runs(
         if channel.quantity != "power_w" or not channel.in_domain_total:
             continue
         first = bisect_right(times_s, start_s)
-        first = constant_since(column, first) if first else 0
+        if first:
+            first = constant_since(column, first)
         inside = column[first:until]
         # Where each run begins; the last one ends with the window.
         changes = compress(range(1, len(inside)), map(ne, inside[1:], inside))

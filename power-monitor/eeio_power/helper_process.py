@@ -207,7 +207,9 @@ class EnergyReader(Helper):
         self, helper: Path, folder: Path | None, zones: Sequence[str], period_s: float
     ) -> None:
         super().__init__(NAME)
-        where = () if folder is None else ("-r", str(folder))
+        where: tuple[str, ...] = ()
+        if folder is not None:
+            where = ("-r", str(folder))
         self._arguments = [str(helper), *where, _microseconds(period_s), *zones]
         self._record_bytes = 8 * (2 + len(zones))
         self._pace = b""

@@ -134,7 +134,10 @@ class JsonClient:
     ) -> None:
         """With `credentials`, the server's challenge is answered (Digest or Basic);
         `authorization` is sent without one. `login` is what to check if the server refuses."""
-        parts = urlsplit(url if "://" in url else f"http://{url}")
+        address = url
+        if "://" not in url:
+            address = f"http://{url}"
+        parts = urlsplit(address)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise PowerError(f"{url}: not an address; give HOST or http://HOST[:PORT]")
         if parts.username or parts.password:
@@ -197,9 +200,12 @@ class JsonClient:
             status, _, answer = self._requested(path, body)
         if status != 200:
             self.close()
+            hint = ""
+            if status in (401, 403):
+                hint = f": check {self._login}"
             raise PowerError(
                 f"{self.host}{_shown(path)}: HTTP {status} {http.client.responses.get(status, '')}"
-                + (f": check {self._login}" if status in (401, 403) else "")
+                + hint
             )
         try:
             return inputs.parse_json(answer, inputs.ANSWER_BYTES)

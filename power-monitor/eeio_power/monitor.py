@@ -160,7 +160,9 @@ class PowerMonitor:
     ) -> None:
         self.meters = source.meters
         self._samples = samples
-        self._sampler = Sampler(self.meters, samples, rate_hz) if self.meters else None
+        self._sampler = None
+        if self.meters:
+            self._sampler = Sampler(self.meters, samples, rate_hz)
         if not 0.0 < counter_rate_hz < math.inf:
             raise PowerError(f"counters cannot be read at {counter_rate_hz} Hz")
         self._counter_rate_hz = counter_rate_hz

@@ -221,7 +221,9 @@ def _reading(
     """As the energy of one second, to compare it with others. `calibration_limit_w` is the limit of
     its calibration."""
     accuracy_w = max(channel.accuracy_relative for channel in channels) * abs(power_w)
-    limit_w = accuracy_w if calibration_limit_w is None else calibration_limit_w
+    limit_w = accuracy_w
+    if calibration_limit_w is not None:
+        limit_w = calibration_limit_w
     limit_w += math.fsum(channel.resolution for channel in channels)
     return EnergyReading(
         domain=now.domain,

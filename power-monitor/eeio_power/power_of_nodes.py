@@ -240,6 +240,9 @@ def _sum(
     gaps = [r.largest_gap_s for r in known if r.largest_gap_s is not None]
     included = set.union(*(set(reading.includes) for reading in known))
     left_out = set.intersection(*(set(reading.leaves_out) for reading in known))
+    coverage = 0.0
+    if all_read:
+        coverage = min(r.coverage for r in known)
     return EnergyReading(
         domain=known[0].domain,
         meter=meter,
@@ -247,7 +250,7 @@ def _sum(
         power_w=power_w,
         energy_j=energy_j,
         uncertainty_j=uncertainty_j,
-        coverage=min(r.coverage for r in known) if all_read else 0.0,
+        coverage=coverage,
         largest_gap_s=max(gaps, default=None),
         samples=sum(r.samples for r in known),
         lost=sum(r.lost for r in known),

@@ -234,11 +234,14 @@ def grade(
     ]
     if profile.name == "emerald":
         reasons += _emerald_resolution(reading, info)
+    verdict: Verdict = "PASS"
+    if reasons:
+        verdict = "WARN"
     return Grade(
         profile=profile.name,
         meter=reading.meter,
         domain=reading.domain,
-        verdict="WARN" if reasons else "PASS",
+        verdict=verdict,
         reasons=tuple(reasons),
     )
 

@@ -211,8 +211,13 @@ def _handler(totals: Totals, connection_s: float) -> type[BaseHTTPRequestHandler
             kind = CONTENT_TYPE
             if openmetrics:
                 kind = OPENMETRICS_TYPE
-            self.send_response(200 if found else 404)
-            self.send_header("Content-Type", kind if found else "text/plain")
+            status = 404
+            content_type = "text/plain"
+            if found:
+                status = 200
+                content_type = kind
+            self.send_response(status)
+            self.send_header("Content-Type", content_type)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)

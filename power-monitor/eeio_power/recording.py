@@ -87,9 +87,12 @@ def record(
         infos = tuple(part.info for part in sampler.samples().meters)
         rates = tuple(sampler.rates())
     code = process.returncode
+    exit_code = SIGNAL_BASE - code
+    if code >= 0:
+        exit_code = code
     return Recording(
         duration_s=end_s - start_s,
-        exit_code=code if code >= 0 else SIGNAL_BASE - code,
+        exit_code=exit_code,
         timed_out=timed_out,
         interrupted=interrupted,
         readings=tuple(readings),

@@ -288,7 +288,10 @@ class Sampler:
         """From now on read energy counters at this rate, each only if it has new values; None: at
         the rate of all meters. Does not wait."""
         for loop in self._counters():
-            loop.set_period(None if rate_hz is None else loop.faster_period_s(rate_hz))
+            period_s = None
+            if rate_hz is not None:
+                period_s = loop.faster_period_s(rate_hz)
+            loop.set_period(period_s)
 
     def nudge_counters(self) -> None:
         """Read energy counters as soon as possible, outside their period; does not wait."""

@@ -173,12 +173,17 @@ class Column:
     def rates(self) -> MeterRates:
         with self._changed:
             elapsed_s = (self._last_answer_s or 0.0) - (self._first_answer_s or 0.0)
+            achieved_hz = None
+            distinct_hz = None
+            if elapsed_s > 0.0:
+                achieved_hz = (self._answered - 1) / elapsed_s
+                distinct_hz = self._distinct / elapsed_s
             return MeterRates(
                 meter=self.info.name,
                 native_hz=1.0 / self.info.native_period_s,
                 requested_hz=1.0 / self.info.period_s,
-                achieved_hz=(self._answered - 1) / elapsed_s if elapsed_s > 0.0 else None,
-                distinct_hz=self._distinct / elapsed_s if elapsed_s > 0.0 else None,
+                achieved_hz=achieved_hz,
+                distinct_hz=distinct_hz,
                 reads=self._reads,
                 failed_reads=self._failed,
                 last_error=self._last_error,
@@ -190,7 +195,9 @@ class Column:
 
     def _is_sampled(self, time_s: float) -> bool:
         """A sample exists at or after `time_s`, or a read begun after it brought none."""
-        newest_s = self._times_s[-1] if self._times_s else -math.inf
+        newest_s = -math.inf
+        if self._times_s:
+            newest_s = self._times_s[-1]
         return max(newest_s, self._last_begun_s) >= time_s
 
     def _take(
@@ -229,7 +236,9 @@ class Column:
     ) -> None:
         missing = [c.name for c, ok in zip(self.info.channels, usable, strict=True) if not ok]
         with self._changed:
-            newest_s = self._times_s[-1] if self._times_s else -math.inf
+            newest_s = -math.inf
+            if self._times_s:
+                newest_s = self._times_s[-1]
             # Microseconds are enough, and make the file short and exact.
             time_s = max(round(time_s, 6), round(newest_s + 1e-6, 6))
             self._times_s.append(time_s)
@@ -486,7 +495,9 @@ class BatchLoop(Column):
 
     def _is_plain(self, batch: Batch) -> bool:
         """No reading is missing, late or impossible: the normal case, and cheap to store."""
-        newest_s = self._times_s[-1] if self._times_s else -math.inf
+        newest_s = -math.inf
+        if self._times_s:
+            newest_s = self._times_s[-1]
         late_s = max(self.info.period_s, WAIT_FLOOR_S)
         is_counter = self._counters_only
         return (
@@ -592,12 +603,17 @@ class LoggedLoop:
                 elapsed_s = times_s[-1] - times_s[0]
             distinct = sum(1 for a, b in pairwise(rows) if a != b)
             failed = sum(1 for row in rows if any(map(math.isnan, row)))
+            achieved_hz = None
+            distinct_hz = None
+            if elapsed_s > 0.0:
+                achieved_hz = (len(rows) - 1) / elapsed_s
+                distinct_hz = distinct / elapsed_s
             return MeterRates(
                 meter=self.info.name,
                 native_hz=1.0 / self.info.native_period_s,
                 requested_hz=1.0 / self.info.native_period_s,
-                achieved_hz=(len(rows) - 1) / elapsed_s if elapsed_s > 0.0 else None,
-                distinct_hz=distinct / elapsed_s if elapsed_s > 0.0 else None,
+                achieved_hz=achieved_hz,
+                distinct_hz=distinct_hz,
                 reads=len(rows),
                 failed_reads=failed,
                 last_error=self._last_error,
@@ -635,7 +651,9 @@ class LoggedLoop:
                 low = max(0, bisect_left(times_s, self._started_s) - 2)
             for time_s in times_s[low:]:
                 # For a log that repeats a time, as for readings of other meters.
-                newest_s = self._times_s[-1] if self._times_s else -math.inf
+                newest_s = -math.inf
+                if self._times_s:
+                    newest_s = self._times_s[-1]
                 self._times_s.append(max(time_s, newest_s + 1e-6))
             for channel, mine, theirs in zip(
                 self.info.channels, self._values, columns, strict=True

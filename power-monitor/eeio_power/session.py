@@ -147,7 +147,10 @@ def reported(command: Sequence[str], folder: Path) -> dict[str, Any]:
         raise PowerError(f"{' '.join(command)}: {error}") from error
     if not isinstance(body, dict):
         lines = done.stderr.strip().splitlines()
-        raise PowerError(lines[-1][:300] if lines else f"exit code {done.returncode}")
+        reason = f"exit code {done.returncode}"
+        if lines:
+            reason = lines[-1][:300]
+        raise PowerError(reason)
     if "labels" in body and len(body["labels"]) != len(body.get("phases", ())):
         raise PowerError(f"{' '.join(command)}: not one label for each phase")
     return body

@@ -119,10 +119,12 @@ def indices_around(
         low = constant_since(values, low)
     while low > 0 and wanted > 0:
         low -= 1
-        wanted -= 0 if math.isnan(values[low]) else 1
+        if not math.isnan(values[low]):
+            wanted -= 1
     wanted = READINGS_AFTER
     while high < count and wanted > 0:
-        wanted -= 0 if math.isnan(values[high]) else 1
+        if not math.isnan(values[high]):
+            wanted -= 1
         high += 1
     return low, high
 
@@ -361,7 +363,10 @@ class _Steps:
 
     def _suspects(self) -> list[int]:
         """Steps that wrapped, or may be a reset, a jump, or long enough to hide one."""
-        bound_w = self._likely_w * (JUMP_FACTOR if self._channel.max_power_w else 1.0)
+        factor = 1.0
+        if self._channel.max_power_w:
+            factor = JUMP_FACTOR
+        bound_w = self._likely_w * factor
         long_s = min(self._wrap_limit_s, self._gap_limit_s)
         longest_s = max(self.lengths_s)
         least_j = bound_w * (longest_s + self._native_s) + 2.0 * self._channel.resolution

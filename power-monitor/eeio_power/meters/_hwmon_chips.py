@@ -125,7 +125,9 @@ class FileSensor:
         except (OSError, ValueError):
             return None
         # mV x mA is uW, too. The sign of a tester's current is the direction of its plug.
-        value = numbers[0] / 1e6 if len(numbers) == 1 else numbers[0] * numbers[1] / 1e6
+        value = numbers[0] / 1e6
+        if len(numbers) != 1:
+            value = numbers[0] * numbers[1] / 1e6
         if len(numbers) == 2 and self.family != "ina":
             value = abs(value)
         if value == 0.0 and self.mains is not None and read_optional_int(self.mains) == 0:
@@ -230,12 +232,15 @@ def _listed(chip: str, folder: Path, prefix: str, family: Family) -> list[FileSe
         label = _label(folder, n, word, of_voltage if len(files) == 2 or family == "ina" else None)
         period_s = _period_s(folder, n, nominal.period_s)
         role, domain, contents = _meaning(label)
+        resolution = 1e-6
+        if quantity == "power_w":
+            resolution = nominal.resolution_w
         channel = Channel(
             name=f"hwmon:{prefix}/{word}{n}",
             domain=domain or "device",
             quantity=quantity,
             accuracy_relative=nominal.accuracy_relative,
-            resolution=nominal.resolution_w if quantity == "power_w" else 1e-6,
+            resolution=resolution,
             in_domain_total=False,
             contents=contents,
             delay=_delay(family, period_s, nominal),
@@ -396,17 +401,23 @@ def _other(sensor: FileSensor, folder: Path) -> FileSensor:
     domain = sensor.sensor.domain
     if domain == "system":
         domain = next((d for pattern, d in _PART_CHIPS if pattern.fullmatch(sensor.chip)), "system")
-    contents = PART_CONTENTS.get(domain, Contents()) if domain else Contents()
+    contents = Contents()
+    if domain:
+        contents = PART_CONTENTS.get(domain, Contents())
     if domain == "module":
         contents = sensor.sensor.contents
-    factor, _ = _fitting(folder, sensor.read()) if len(sensor.files) == 1 else (1.0, None)
+    factor = 1.0
+    if len(sensor.files) == 1:
+        factor, _ = _fitting(folder, sensor.read())
     power_w = sensor.sensor.power_w
+    if power_w is not None:
+        power_w *= factor
     known = replace(
         sensor.sensor,
         domain=domain,
         contents=contents,
         may_add=False,
-        power_w=None if power_w is None else power_w * factor,
+        power_w=power_w,
     )
     channel = replace(sensor.channel, domain=domain or "device", contents=contents)
     return replace(sensor, family="other", sensor=known, channel=channel, factor=factor)

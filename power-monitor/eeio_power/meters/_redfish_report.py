@@ -292,7 +292,9 @@ def _is_power_now(how: tuple[str, str], period_s: float) -> bool:
     function, duration = how
     if any(word in function for word in _NO_MEAN_FUNCTIONS):
         return False
-    lasts_s = _seconds(duration) if duration else 0.0
+    lasts_s: float | None = 0.0
+    if duration:
+        lasts_s = _seconds(duration)
     return lasts_s is not None and lasts_s <= period_s
 
 

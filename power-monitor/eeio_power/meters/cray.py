@@ -110,7 +110,9 @@ def open_meter(
     spec: str, options: Mapping[str, str], root: Path, clock: Callable[[], float] = time.monotonic
 ) -> CrayMeter:
     """Open the counters. Raises PowerError if the node's is not there or cannot be read."""
-    folder = Path(options["root"]) if "root" in options else root / COUNTERS
+    folder = root / COUNTERS
+    if "root" in options:
+        folder = Path(options["root"])
     try:
         counters = _found(folder)
     except (OSError, ValueError) as error:

@@ -187,11 +187,13 @@ def _open(spec: str, options: Mapping[str, str], clock_offset_s: Callable[[], fl
         raise PowerError(
             "give the counter's step, J, as resolution=, such as 36000 for a display of 0.01 kWh"
         )
+    if accuracy is None:
+        accuracy = ACCURACY
     channel = Channel(
         name=f"csv:{file.name}",
         domain=domain,
         quantity=quantity,
-        accuracy_relative=ACCURACY if accuracy is None else accuracy,
+        accuracy_relative=accuracy,
         resolution=number_option(spec, options, "resolution") or 0.0,
         max_power_w=number_option(spec, options, "max_w", above_zero=True),
         contents=_contents(options),
@@ -209,12 +211,15 @@ def _layout(options: Mapping[str, str]) -> Layout:
     start, zone = _start_and_zone(options)
     delimiter = _one_of(options, "delimiter", DELIMITERS, f"one of {', '.join(DELIMITERS)}")
     decimal = _one_of(options, "decimal", ("point", "comma"), "point or comma")
+    separator = None
+    if delimiter is not None:
+        separator = DELIMITERS[delimiter]
     return Layout(
         columns=columns,
         zone=zone,
         time_format=options.get("format"),
         start=start,
-        delimiter=None if delimiter is None else DELIMITERS[delimiter],
+        delimiter=separator,
         decimal_comma=None if decimal is None else decimal == "comma",
         encoding=options.get("encoding"),
     )

@@ -61,7 +61,9 @@ class GpuMeter(SensorMeter[FileSensor]):
 
 def open_meter(spec: str, options: Mapping[str, str], root: Path) -> GpuMeter:
     """Open the GPUs. Raises PowerError if there is none, or one cannot be read."""
-    folder = Path(options["root"]) if "root" in options else root / HWMON
+    folder = root / HWMON
+    if "root" in options:
+        folder = Path(options["root"])
     sensors = _choose(folder, options.get("only")).usable(spec)
     return GpuMeter(spec, options.get("name", "gpu"), sensors, KIND)
 
@@ -116,18 +118,23 @@ def _cards(folder: Path) -> tuple[list[FileSensor], list[str]]:
 
 def _as_accelerator(sensor: FileSensor, left_out: str) -> FileSensor:
     counted = sensor.channel.quantity == "energy_j"
+    resolution = 1.0
+    delay = _POWER_DELAY
+    period_s = sensor.period_s
+    if counted:
+        resolution = _COUNT_J
+        delay = _COUNTER_DELAY
+        period_s = _COUNTER_PERIOD_S
     channel = replace(
         sensor.channel,
         name=f"gpu:{sensor.name}",
         domain="accelerator",
         accuracy_relative=ACCURACY,
-        resolution=_COUNT_J if counted else 1.0,
+        resolution=resolution,
         in_domain_total=True,
         max_power_w=MAX_POWER_W,
         contents=CONTENTS,
-        delay=_COUNTER_DELAY if counted else _POWER_DELAY,
+        delay=delay,
         remark=f"reported by the GPU{sensor.label and f' as {sensor.label}'}{left_out}",
     )
-    return replace(
-        sensor, channel=channel, period_s=_COUNTER_PERIOD_S if counted else sensor.period_s
-    )
+    return replace(sensor, channel=channel, period_s=period_s)

@@ -27,6 +27,7 @@ from eeio_power.errors import PowerError
 from eeio_power.meters import (
     Channel,
     Detected,
+    Quantity,
     Verified,
     domain_option,
     first_reading,
@@ -246,18 +247,30 @@ def _channel(
             f"meter '{spec}': give the counter's step, J, as resolution=, such as 36000 for a "
             "state with 0.01 kWh; better name the sensor of its power"
         )
+    if accuracy is None:
+        accuracy = _ACCURACY
+    contents = UNKNOWN
+    if domain == "system":
+        contents = WALL
+    if resolution is None:
+        resolution = _RESOLUTION_W
+    averages_s = 1.0
+    quantity: Quantity = "power_w"
+    if is_counter:
+        averages_s = 0.0
+        quantity = "energy_j"
     return Channel(
         name=name,
         domain=domain,
-        quantity="energy_j" if is_counter else "power_w",
-        accuracy_relative=_ACCURACY if accuracy is None else accuracy,
-        resolution=_RESOLUTION_W if resolution is None else resolution,
+        quantity=quantity,
+        accuracy_relative=accuracy,
+        resolution=resolution,
         max_power_w=number_option(spec, options, "max_w", above_zero=True) or _MOST_W,
-        contents=WALL if domain == "system" else UNKNOWN,
+        contents=contents,
         remark=f"{options['entity']} of Home Assistant",
         delay=unknown_up_to(
             period_s + 2.0,
-            0.0 if is_counter else 1.0,
+            averages_s,
             "assumed: a plug's 2 s, and the time until its next report",
         ),
     )

@@ -85,7 +85,9 @@ class HwmonMeter(SensorMeter[FileSensor]):
 
 def open_meter(spec: str, options: Mapping[str, str], root: Path) -> HwmonMeter:
     """Open the sensors. Raises PowerError if there is none, or if totals are ambiguous."""
-    folder = Path(options["root"]) if "root" in options else root / HWMON
+    folder = root / HWMON
+    if "root" in options:
+        folder = Path(options["root"])
     domain = None
     if "domain" in options:
         domain = domain_option(spec, options)
@@ -187,19 +189,25 @@ def _as_named(sensors: Sequence[FileSensor], wanted: Domain | None) -> tuple[Fil
     """The sensors in `only=`: they add up to what the user says, else to the domain that all of
     them have, else to the system."""
     domains = {s.sensor.domain for s in sensors if s.sensor.domain is not None}
-    domain: Domain = wanted or (domains.pop() if len(domains) == 1 else "system")
+    only_domain: Domain = "system"
+    if len(domains) == 1:
+        only_domain = domains.pop()
+    domain: Domain = wanted or only_domain
     contents = PART_CONTENTS.get(domain, Contents())
     if domain == "module" and wanted is None:
         contents = sensors[0].sensor.contents
     names = ", ".join(s.name for s in sensors)
     named_sensors = []
     for sensor in sensors:
+        remark = None
+        if sensor.factor != 1.0:
+            remark = _MILLIWATTS
         channel = replace(
             sensor.channel,
             domain=domain,
             in_domain_total=True,
             contents=contents,
-            remark=_MILLIWATTS if sensor.factor != 1.0 else None,
+            remark=remark,
             rule=f"{rules.NAMED}: {names}",
         )
         named_sensors.append(replace(sensor, channel=channel))

@@ -36,7 +36,7 @@ from eeio_power.sysfs import (
     unreadable,
 )
 from eeio_power.system_sensor import rules
-from eeio_power.system_sensor.sensor import Sensor, refusal
+from eeio_power.system_sensor.sensor import Role, Sensor, refusal
 from eeio_power.system_sensor.sensor_names import role_of
 
 OPTIONS = {
@@ -96,7 +96,9 @@ class IioMeter(SensorMeter[_Channel]):
 
 def open_meter(spec: str, options: Mapping[str, str], root: Path) -> IioMeter:
     """Open the channels. Raises PowerError if there is none, or if they are ambiguous."""
-    folder = Path(options["root"]) if "root" in options else root / DEVICES
+    folder = root / DEVICES
+    if "root" in options:
+        folder = Path(options["root"])
     sensors = _choose(folder, options.get("only")).usable(spec)
     return IioMeter(spec=spec, name=options.get("name", "iio"), sensors=sensors)
 
@@ -184,7 +186,9 @@ def _channel(name: str, device: Path, file: Path, number: str, scale_mw: float) 
         max_power_w=MAX_POWER_W,
         contents=contents,
     )
-    role = role_of(label) if label else "rail"
+    role: Role = "rail"
+    if label:
+        role = role_of(label)
     sensor = Sensor(
         name,
         role,

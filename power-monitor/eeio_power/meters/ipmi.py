@@ -239,10 +239,11 @@ class ToolShell:
                 lines.append(line)
             left_s = deadline_s - time.monotonic()
             if left_s <= 0.0 or not select.select([process.stdout], [], [], left_s)[0]:
+                reason = f"the BMC did not answer in {timeout_s:g} s"
                 output = " ".join(lines).strip()[:120]
-                raise PowerError(
-                    f"the BMC did not answer in {timeout_s:g} s" + (f": {output}" if output else "")
-                )
+                if output:
+                    reason += f": {output}"
+                raise PowerError(reason)
             data = os.read(process.stdout.fileno(), 65536)
             if not data:
                 raise OSError(32, "ipmitool closed its output")
@@ -409,16 +410,16 @@ class IpmiMeter:
         PowerError if that is unclear."""
         sensors = watt_sensors(self._query("sdr elist full"))
         if not sensors:
-            raise PowerError(
-                f"{remark}, and no sensor reports watts"
-                if remark
-                else "the BMC has neither DCMI power readings nor a sensor in watts"
-            )
+            if remark:
+                raise PowerError(f"{remark}, and no sensor reports watts")
+            raise PowerError("the BMC has neither DCMI power readings nor a sensor in watts")
         chosen = complete_system(sensors)
         if not chosen.sensors:
+            cause = ""
+            if remark:
+                cause = f"{remark}; "
             raise PowerError(
-                (f"{remark}; " if remark else "")
-                + f"of the sensors in watts ({listed(sensors)}) {chosen.reason}; "
+                f"{cause}of the sensors in watts ({listed(sensors)}) {chosen.reason}; "
                 f"if one measures the system, name it: ipmi,sensor={likely(sensors)}"
             )
         source = replace(_sensors(chosen.sensors, remark, chosen), rule=chosen.text(list(sensors)))
@@ -464,7 +465,9 @@ class IpmiMeter:
         for number, (label, domain) in NM_DOMAINS.items():
             contents = MACHINE
             if number != 0:
-                contents = only("processor") if number == 1 else only("memory")
+                contents = only("memory")
+                if number == 1:
+                    contents = only("processor")
             question = NM_STATISTICS.format(domain=f"0x{number:02x}")
             judge = _judged_node_manager
             if number == 0:
@@ -542,10 +545,14 @@ def _sensors(names: tuple[str, ...], why: str | None, chosen: Choice | None) -> 
     instead = None
     if why:
         instead = f"{why}: {', '.join(names)} is read instead"
-    note = None if chosen is None else chosen.note
+    note = None
+    if chosen is not None:
+        note = chosen.note
     remark = "; ".join(filter(None, (instead, summed, note))) or None
     question = "sdr get " + " ".join(f'"{name}"' for name in names)
-    doubt = None if chosen is None else chosen.doubt
+    doubt = None
+    if chosen is not None:
+        doubt = chosen.doubt
     return _Source(question, "+".join(names), domain, contents, judge, remark, doubt)
 
 
@@ -571,6 +578,9 @@ def open_meter(
     command, environment = _command(spec, tool, options, root)
     shell = ToolShell(command, environment)
     try:
+        chassis = None
+        if "host" not in options:
+            chassis = chassis_of(root)
         return IpmiMeter(
             spec,
             options.get("name", "ipmi"),
@@ -580,7 +590,7 @@ def open_meter(
             period_s=period_s,
             first_answer_s=first_answer_s,
             reader=_reader(wanted, root),
-            chassis=None if "host" in options else chassis_of(root),
+            chassis=chassis,
         )
     except PowerError as error:
         raise PowerError(f"meter '{spec}': {error}") from error

@@ -130,7 +130,10 @@ class JoulescopeMeter:
             self._driver = driver = self.module.Driver()
             self.device = _chosen(self.device, driver.device_paths())
             model = _model(self.device)
-            driver.open(self.device, mode="restore" if model == "js220" else "defaults")
+            mode = "defaults"
+            if model == "js220":
+                mode = "restore"
+            driver.open(self.device, mode=mode)
             for topic, value in _settings(model, self.rate_hz):
                 driver.publish(f"{self.device}/s/{topic}", value)
             driver.subscribe(f"{self.device}/s/stats/value", "pub", self._take)
@@ -326,19 +329,30 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> JoulescopeM
         raise PowerError(f"meter '{spec}': {error}") from error
     has_counter = statistics.energy_j is not None
     quantity: Quantity = "power_w"
+    resolution = _RESOLUTION_W
+    source = "mean powers"
+    delay = replace(DELAY, averages_s=1.0 / rate_hz)
     if has_counter:
         quantity = "energy_j"
+        resolution = _RESOLUTION_J
+        source = "energy accumulator"
+        delay = DELAY
+    if accuracy is None:
+        accuracy = _ACCURACY
+    contents = UNKNOWN
+    if domain == "device":
+        contents = only("drives")
     meter.channels = (
         Channel(
             name=f"{name}:{domain}",
             domain=domain,
             quantity=quantity,
-            accuracy_relative=_ACCURACY if accuracy is None else accuracy,
-            resolution=_RESOLUTION_J if has_counter else _RESOLUTION_W,
+            accuracy_relative=accuracy,
+            resolution=resolution,
             max_power_w=_MOST_W,
-            contents=only("drives") if domain == "device" else UNKNOWN,
-            remark=f"{meter.device}: {'energy accumulator' if has_counter else 'mean powers'}",
-            delay=DELAY if has_counter else replace(DELAY, averages_s=1.0 / rate_hz),
+            contents=contents,
+            remark=f"{meter.device}: {source}",
+            delay=delay,
         ),
     )
     return meter

@@ -123,7 +123,9 @@ class FirstGeneration:
             {**self._context, "emeter": {"get_realtime": {}}}, "emeter", "get_realtime"
         )
         power_mw = http_json.number_at(answer, "power_mw")
-        power_w = http_json.number_at(answer, "power") if power_mw is None else power_mw / 1e3
+        if power_mw is not None:
+            return power_mw / 1e3
+        power_w = http_json.number_at(answer, "power")
         if power_w is None:
             raise PowerError(f"{self._host}: the {self.model} gives no power")
         return power_w
@@ -308,6 +310,14 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> KasaMeter:
         if "user" in options:
             remedy = ""
         raise PowerError(f"meter '{spec}': {error}{remedy}") from error
+    if accuracy is None:
+        accuracy = _ACCURACY
+    contents = UNKNOWN
+    if domain == "system":
+        contents = WALL
+    outlet = ""
+    if "outlet" in options:
+        outlet = f", outlet {options['outlet']}"
     return first_reading(
         KasaMeter(
             spec=spec,
@@ -319,12 +329,11 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> KasaMeter:
                     name=f"{name}:{domain}",
                     domain=domain,
                     quantity="power_w",
-                    accuracy_relative=_ACCURACY if accuracy is None else accuracy,
+                    accuracy_relative=accuracy,
                     resolution=_RESOLUTION_W,
                     max_power_w=MAX_POWER_W,
-                    contents=WALL if domain == "system" else UNKNOWN,
-                    remark=plug.model
-                    + (f", outlet {options['outlet']}" if "outlet" in options else ""),
+                    contents=contents,
+                    remark=plug.model + outlet,
                 ),
             ),
         )

@@ -200,7 +200,9 @@ class KwollectMeter:
         # Again from the second of the newest: it may have got more values. One that is ahead of the
         # last request does not count, for those before it came later.
         known = bisect_right(self._values, self._asked_s, key=_time_s)
-        begin_s = self._values[known - 1].time_s if known else self._begun_s + self.offset_s
+        begin_s = self._begun_s + self.offset_s
+        if known:
+            begin_s = self._values[known - 1].time_s
         while True:
             end_s = min(begin_s + _REQUESTED_S, now_s + _DATE_S)
             values = self._requested(begin_s, end_s)

@@ -30,6 +30,7 @@ from eeio_power.errors import PowerError
 from eeio_power.meters import (
     Channel,
     Detected,
+    Quantity,
     Verified,
     choice_option,
     domain_option,
@@ -288,15 +289,16 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> ModbusMeter
         )
     name = options.get("name", "modbus")
     model = _model(spec, options)
-    number, channel = (
-        _of_model(spec, options, name, model)
-        if model is not None
-        else _of_registers(spec, options, name)
-    )
+    if model is not None:
+        number, channel = _of_model(spec, options, name, model)
+        baud = model.baud
+    else:
+        number, channel = _of_registers(spec, options, name)
+        baud = 9600
     meter = ModbusMeter(
         spec=spec,
         name=name,
-        line=_line(spec, options, 9600 if model is None else model.baud),
+        line=_line(spec, options, baud),
         number=number,
         native_period_s=number_option(spec, options, "period_s", above_zero=True)
         or NATIVE_PERIOD_S,
@@ -359,14 +361,21 @@ def _of_model(
     domain = domain_option(spec, options)
     accuracy = number_option(spec, options, "accuracy")
     resolution = number_option(spec, options, "resolution")
+    contents = UNKNOWN
+    if domain == "system":
+        contents = WALL
+    if accuracy is None:
+        accuracy = model.accuracy
+    if resolution is None:
+        resolution = model.resolution_w
     return Number(register), Channel(
         name=f"{name}:{domain}",
         domain=domain,
         quantity="power_w",
-        accuracy_relative=model.accuracy if accuracy is None else accuracy,
-        resolution=model.resolution_w if resolution is None else resolution,
+        accuracy_relative=accuracy,
+        resolution=resolution,
         max_power_w=number_option(spec, options, "max_w", above_zero=True) or most_w,
-        contents=WALL if domain == "system" else UNKNOWN,
+        contents=contents,
         remark=remark,
         delay=SDM_DELAY,
     )
@@ -401,15 +410,24 @@ def _of_registers(spec: str, options: Mapping[str, str], name: str) -> tuple[Num
             resolution = 0.0
     domain = domain_option(spec, options)
     accuracy = number_option(spec, options, "accuracy")
+    if accuracy is None:
+        accuracy = _ACCURACY
+    contents = UNKNOWN
+    if domain == "system":
+        contents = WALL
+    quantity: Quantity = "power_w"
+    most_w = _MOST_W
+    if is_counter:
+        quantity = "energy_j"
+        most_w = _MOST_COUNTER_W
     return number, Channel(
         name=f"{name}:{domain}",
         domain=domain,
-        quantity="energy_j" if is_counter else "power_w",
-        accuracy_relative=_ACCURACY if accuracy is None else accuracy,
+        quantity=quantity,
+        accuracy_relative=accuracy,
         resolution=resolution,
-        max_power_w=number_option(spec, options, "max_w", above_zero=True)
-        or (_MOST_COUNTER_W if is_counter else _MOST_W),
-        contents=WALL if domain == "system" else UNKNOWN,
+        max_power_w=number_option(spec, options, "max_w", above_zero=True) or most_w,
+        contents=contents,
         remark=f"{number.table} register {number.register}",
     )
 

@@ -102,19 +102,26 @@ class ModelledMeter:
         self._energy_j = 0.0
         calibrated = idle_w is not None and busy_w is not None
         cpus = self._ticks.cpus
-        self.idle_w = BASE_W + IDLE_W_PER_CPU * cpus if idle_w is None else idle_w
-        self.busy_w = BASE_W + BUSY_W_PER_CPU * cpus if busy_w is None else busy_w
+        if idle_w is None:
+            idle_w = BASE_W + IDLE_W_PER_CPU * cpus
+        if busy_w is None:
+            busy_w = BASE_W + BUSY_W_PER_CPU * cpus
+        self.idle_w = idle_w
+        self.busy_w = busy_w
         if self.busy_w < self.idle_w:
             raise PowerError(
                 f"meter '{spec}': busy_w ({self.busy_w:g} W) is under idle_w ({self.idle_w:g} W); "
                 "give both, the larger one as busy_w"
             )
+        accuracy = NOMINAL_BAND
+        if calibrated:
+            accuracy = CALIBRATED_BAND
         self.channels: Sequence[Channel] = (
             Channel(
                 name="modelled:system",
                 domain="system",
                 quantity="energy_j",
-                accuracy_relative=CALIBRATED_BAND if calibrated else NOMINAL_BAND,
+                accuracy_relative=accuracy,
                 contents=CONTENTS,
             ),
         )

@@ -167,7 +167,10 @@ class MqttMeter:
 def open_meter(spec: str, options: Mapping[str, str], root: Path) -> MqttMeter:
     """Wait for a first message. Raises PowerError if none comes."""
     topic, tls = options.get("topic", ""), options.get("tls") == "yes"
-    host, port = host_and_port(spec, options.get("host", ""), 8883 if tls else 1883)
+    default_port = 1883
+    if tls:
+        default_port = 8883
+    host, port = host_and_port(spec, options.get("host", ""), default_port)
     domain, unit = domain_option(spec, options), options.get("unit", "W")
     if _TOPIC.fullmatch(topic) is None or unit not in _UNITS:
         raise PowerError(
@@ -183,12 +186,20 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> MqttMeter:
         client.username_pw_set(options["user"], http_json.password(spec, options))
     if tls:
         client.tls_set_context(http_json.tls_context(spec, options))
+    if accuracy is None:
+        accuracy = _ACCURACY
+    contents = UNKNOWN
+    if domain == "system":
+        contents = WALL
+    keys: Sequence[str] = ()
+    if "key" in options:
+        keys = options["key"].split(".")
     meter = MqttMeter(
         spec=spec,
         name=name,
         place=options["host"],
         topic=topic,
-        keys=options["key"].split(".") if "key" in options else (),
+        keys=keys,
         factor=_UNITS[unit],
         native_period_s=number_option(spec, options, "period_s", above_zero=True) or _PERIOD_S,
         channels=(
@@ -196,11 +207,11 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> MqttMeter:
                 name=f"{name}:{domain}",
                 domain=domain,
                 quantity="power_w",
-                accuracy_relative=_ACCURACY if accuracy is None else accuracy,
+                accuracy_relative=accuracy,
                 # 1 W either way.
                 resolution=2.0,
                 max_power_w=_MOST_W,
-                contents=WALL if domain == "system" else UNKNOWN,
+                contents=contents,
                 remark=f"{topic}, published over MQTT",
             ),
         ),

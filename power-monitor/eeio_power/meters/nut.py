@@ -157,13 +157,18 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> NutMeter:
         raise PowerError(f"meter '{spec}': outlet={outlet} is not a number")
     accuracy = number_option(spec, options, "accuracy")
     name = options.get("name", "nut")
+    if accuracy is None:
+        accuracy = _ACCURACY
+    variable = "ups.realpower"
+    if outlet is not None:
+        variable = f"outlet.{outlet}.realpower"
     meter = NutMeter(
         spec=spec,
         name=name,
         host=place[2],
         port=int(place[3] or _PORT),
         ups=place[1],
-        variable="ups.realpower" if outlet is None else f"outlet.{outlet}.realpower",
+        variable=variable,
         timeout_s=number_option(spec, options, "timeout_s", above_zero=True) or _TIMEOUT_S,
         native_period_s=_PERIOD_S,
         channels=(
@@ -171,7 +176,7 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> NutMeter:
                 name=f"{name}:system",
                 domain="system",
                 quantity="power_w",
-                accuracy_relative=_ACCURACY if accuracy is None else accuracy,
+                accuracy_relative=accuracy,
                 resolution=1.0,
                 contents=WALL,
             ),

@@ -20,7 +20,7 @@ from typing import Any
 
 from eeio_power.delay import NVIDIA, Delay
 from eeio_power.errors import PowerError
-from eeio_power.meters import Channel, Detected, Verified, first_reading, library
+from eeio_power.meters import Channel, Detected, Quantity, Verified, first_reading, library
 from eeio_power.reading import Kind, only
 
 OPTIONS = {"gpus": "numbers or UUIDs of the GPUs, joined by + (default: all)"}
@@ -104,11 +104,10 @@ def _handles(nvml: Any, wanted: str | None) -> list[Any]:
     handles = []
     for name in names:
         try:
-            handles.append(
-                nvml.nvmlDeviceGetHandleByIndex(int(name))
-                if name.isdecimal()
-                else nvml.nvmlDeviceGetHandleByUUID(name.encode())
-            )
+            if name.isdecimal():
+                handles.append(nvml.nvmlDeviceGetHandleByIndex(int(name)))
+            else:
+                handles.append(nvml.nvmlDeviceGetHandleByUUID(name.encode()))
         except nvml.NVMLError as error:
             raise PowerError(
                 f"GPU {name}: {error}; there are {count}, see nvidia-smi -L"
@@ -130,10 +129,13 @@ def _channel(nvml: Any, name: str, handle: Any) -> Channel:
             raise PowerError(
                 f"{model} ({uuid}) reports neither energy nor power (a part of a GPU does not)"
             ) from error
+    quantity: Quantity = "power_w"
+    if counted:
+        quantity = "energy_j"
     return Channel(
         name=f"{name}:{uuid}",
         domain="accelerator",
-        quantity="energy_j" if counted else "power_w",
+        quantity=quantity,
         accuracy_relative=ACCURACY,
         resolution=1e-3,
         max_power_w=MAX_POWER_W,

@@ -150,7 +150,9 @@ def open_meter(
 ) -> PerfMeter:
     """Open the events. Raises PowerError if there is none, or they may not be read."""
     opener = opener or (open_event if root == Path("/") else _stand_in)
-    unit = Path(options["root"]) if "root" in options else root / UNIT
+    unit = root / UNIT
+    if "root" in options:
+        unit = Path(options["root"])
     max_power_w = number_option(spec, options, "max_w", above_zero=True) or rapl.MAX_POWER_W
     once = dies_once(spec, options, root)
     try:
@@ -209,7 +211,10 @@ def _events(
                 raise ValueError(f"{label} is in {unit_name!r:.60}, not in Joules")
             scale_j = POWER.of_text(read_text(file.with_name(f"{label}.scale")), f"{label}.scale")
             memory = domain == "dram"
-            counts = counter.package + (" dram" if memory else "")
+            part = ""
+            if memory:
+                part = " dram"
+            counts = counter.package + part
             channel = Channel(
                 name=f"perf:{counter.name}" + ("/dram" if memory else ""),
                 domain=domain,

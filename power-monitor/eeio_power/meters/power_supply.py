@@ -88,16 +88,24 @@ class PowerSupplyMeter:
 
     @property
     def channels(self) -> Sequence[Channel]:
+        name = "power_supply:input"
+        rule = INPUTS
+        if self.by_battery:
+            name = "power_supply:battery"
+            rule = BATTERIES
+        accuracy = ACCURACY
+        if self.may_charge:
+            accuracy = _CHARGING_ACCURACY
         return (
             Channel(
-                name="power_supply:battery" if self.by_battery else "power_supply:input",
+                name=name,
                 domain="system",
                 quantity="power_w",
-                accuracy_relative=_CHARGING_ACCURACY if self.may_charge else ACCURACY,
+                accuracy_relative=accuracy,
                 resolution=RESOLUTION_W,
                 max_power_w=MAX_POWER_W,
                 contents=BEHIND_SUPPLY,
-                rule=BATTERIES if self.by_battery else INPUTS,
+                rule=rule,
             ),
         )
 
@@ -125,7 +133,9 @@ class PowerSupplyMeter:
 
 def open_meter(spec: str, options: Mapping[str, str], root: Path) -> PowerSupplyMeter:
     """Open the supplies. Raises PowerError if none has a current sensor."""
-    folder = Path(options["root"]) if "root" in options else root / SUPPLIES
+    folder = root / SUPPLIES
+    if "root" in options:
+        folder = Path(options["root"])
     feeds = _feeds(folder)
     if not is_known(feeds):
         raise PowerError(f"meter '{spec}': {folder} has no supply with a sensor; {_ABSENT_REMEDY}")
@@ -184,11 +194,13 @@ def _feeds(folder: Path) -> list[Feed]:
 def _battery(supply: Path) -> Feed:
     behaviour = read_optional_text(supply / "charge_behaviour") or ""
     power_w = _power_w(supply)
+    if power_w is not None:
+        power_w = abs(power_w)
     return Feed(
         supply.name,
         "battery",
         _has_sensor(supply),
-        None if power_w is None else abs(power_w),
+        power_w,
         state=(read_optional_text(supply / "status") or "Unknown").lower(),
         # `auto inhibit-charge [force-discharge]`
         is_forced="[force-discharge]" in behaviour,

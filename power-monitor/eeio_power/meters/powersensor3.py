@@ -327,7 +327,9 @@ class Averager:
         """The times since the set before, µs, and the power of each pair, of adjoining sets."""
         words = _value_bits(block)
         stamps = [_LEVELS[word] for word in words[:: SENSORS + 1]]
-        first = stamps[0] if self._stamp is None else self._stamp
+        first = self._stamp
+        if first is None:
+            first = stamps[0]
         steps = [(after - before) % STAMPS for before, after in pairwise((first, *stamps))]
         self._stamp = stamps[-1]
         watts = []
@@ -436,7 +438,9 @@ class Board:
 
     def read(self) -> bytes:
         """The bytes that were received up to now; b"" if there are none."""
-        source = self._fd if self._pump is None else _output(self._pump)
+        source = self._fd
+        if self._pump is not None:
+            source = _output(self._pump)
         received = b""
         while len(received) < _LONGEST_READ and select.select([source], [], [], 0)[0]:
             data = os.read(source, _FULL_READ)
@@ -449,7 +453,10 @@ class Board:
 
     def wait(self, limit_s: float) -> None:
         """Until a byte is received."""
-        select.select([self._fd if self._pump is None else _output(self._pump)], [], [], limit_s)
+        source = self._fd
+        if self._pump is not None:
+            source = _output(self._pump)
+        select.select([source], [], [], limit_s)
 
     def send(self, command: bytes) -> None:
         """One of the commands T, V, R, s and S."""

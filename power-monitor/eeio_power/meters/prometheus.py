@@ -141,6 +141,8 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> PrometheusM
     unit = _unit(spec, options, metric)
     name = options.get("name", "prometheus")
     accuracy = number_option(spec, options, "accuracy")
+    if accuracy is None:
+        accuracy = _ACCURACY
     meter = PrometheusMeter(
         spec=spec,
         name=name,
@@ -153,7 +155,7 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> PrometheusM
                 name=f"{name}:{domain}",
                 domain=domain,
                 quantity="power_w",
-                accuracy_relative=_ACCURACY if accuracy is None else accuracy,
+                accuracy_relative=accuracy,
                 contents=UNKNOWN,
                 remark=f"{metric}, stored by Prometheus",
             ),

@@ -360,7 +360,9 @@ class QuarchMeter:
             self._is_known = False
             raise
         times = [row[0] for row in rows]
-        before = times[:1] if self._last is None else [self._last]
+        before = times[:1]
+        if self._last is not None:
+            before = [self._last]
         if any(after < earlier for earlier, after in pairwise([*before, *times])):
             self._is_known = False
             raise PowerError(f"{self.module}: {_OTHER_TIMES}")
@@ -394,7 +396,9 @@ class QuarchMeter:
     def _gaps(self, rows: Sequence[Row]) -> list[int]:
         """The rows before which others are missing."""
         times = [row[0] for row in rows]
-        first = times[0] if self._last is None else self._last
+        first = self._last
+        if first is None:
+            first = times[0]
         steps = [after - before for before, after in pairwise([first, *times])]
         own = steps
         if self._last is None:
@@ -573,13 +577,15 @@ def _channels(
     name: str, rails: Sequence[str], accuracy: float | None, module: str, delay: Delay | None
 ) -> list[Channel]:
     channels = []
+    if accuracy is None:
+        accuracy = _ACCURACY
     for rail in rails:
         channels.append(
             Channel(
                 name=f"{name}:{rail}",
                 domain="device",
                 quantity="power_w",
-                accuracy_relative=_ACCURACY if accuracy is None else accuracy,
+                accuracy_relative=accuracy,
                 resolution=2 * _LIMIT_W,
                 max_power_w=_MOST_W,
                 contents=only("drives"),

@@ -66,7 +66,9 @@ def dies_once(spec: str, options: Mapping[str, str], root: Path) -> bool | None:
         raise PowerError(f"meter '{spec}': dies={wanted}: it is once or each")
     if wanted is not None:
         return wanted == "once"
-    return True if one_counter_a_package(root) else None
+    if one_counter_a_package(root):
+        return True
+    return None
 
 
 def one_counter_a_package(root: Path) -> bool:
@@ -165,7 +167,9 @@ class RaplMeter:
 
 def open_meter(spec: str, options: Mapping[str, str], root: Path) -> RaplMeter:
     """Open RAPL. Raises PowerError if there is no zone, or one that cannot be read."""
-    folder = Path(options["root"]) if "root" in options else root / POWERCAP
+    folder = root / POWERCAP
+    if "root" in options:
+        folder = Path(options["root"])
     max_power_w = number_option(spec, options, "max_w", above_zero=True) or MAX_POWER_W
     wanted = options.get("reader")
     reader = find_reader(root)
@@ -223,7 +227,10 @@ def _look(folder: Path, max_power_w: float, reader: Path | None, once: bool | No
     if reader is not None:
         helped = _try_reader(reader, zones)
     # A helper may have the right that we do not have.
-    return _Found(zones, _problem(folder, zones) if helped else None, helped, remark)
+    problem = None
+    if helped:
+        problem = _problem(folder, zones)
+    return _Found(zones, problem, helped, remark)
 
 
 def _counted(zones: Sequence[_Zone], once: bool | None) -> tuple[tuple[_Zone, ...], str | None]:

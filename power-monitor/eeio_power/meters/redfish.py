@@ -692,9 +692,10 @@ def _old_supplies(client: http_json.JsonClient, path: str) -> _Reading | str | N
     given_w = [http_json.number_at(answer, "PowerSupplies", k, "PowerOutputWatts") for k in there]
     if there and all(w == 0.0 for w in given_w):
         return "its supplies give 0 W: the machine is off"
-    reading = _added(
-        each, WALL, f"the sum of {len(each)} power supplies" if len(each) > 1 else None
-    )
+    remark = None
+    if len(each) > 1:
+        remark = f"the sum of {len(each)} power supplies"
+    reading = _added(each, WALL, remark)
     if isinstance(reading, _Reading):
         return replace(reading, doubt=_supplies_doubt(answer, there, reading.power_w))
     if reading is None and (outputs := _outputs(answer)):
@@ -945,7 +946,8 @@ def _linked(client: http_json.JsonClient) -> tuple[Counter[str], bool, list[str]
             links = system.get("Links", {})
             found = {str(chassis["@odata.id"]).rstrip("/") for chassis in links.get("Chassis", [])}
             linked.update(found)
-            unlinked += [] if found else [_last(member)]
+            if not found:
+                unlinked += [_last(member)]
     except (PowerError, AttributeError, KeyError, TypeError):
         return Counter(), bool(off) or running, []
     if off and not running:

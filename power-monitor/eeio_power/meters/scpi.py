@@ -143,7 +143,10 @@ class ScpiMeter:
         energy_wh = None
         if energies_wh:
             energy_wh = energies_wh[0]
-        return [power_w, None if energy_wh is None else energy_wh * _J_PER_WH]
+        energy_j = None
+        if energy_wh is not None:
+            energy_j = energy_wh * _J_PER_WH
+        return [power_w, energy_j]
 
     def close(self) -> None:
         """Release the instrument."""
@@ -157,7 +160,9 @@ def _number(text: str) -> float | None:
         value = float(text.split()[-1])
     except (ValueError, IndexError):
         return None
-    return value if abs(value) < _NO_DATA else None  # false for NaN, too
+    if abs(value) < _NO_DATA:  # false for NaN, too
+        return value
+    return None
 
 
 def open_meter(spec: str, options: Mapping[str, str], root: Path) -> ScpiMeter:
@@ -184,15 +189,20 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> ScpiMeter:
         raise PowerError(f"meter '{spec}': {error}") from error
     name = options.get("name", "scpi")
     limit_w = model.of_range * volts * amperes
+    contents = UNKNOWN
+    if domain == "system":
+        contents = WALL
+    if accuracy is None:
+        accuracy = model.accuracy
     power = Channel(
         name=f"{name}:{domain}",
         domain=domain,
         quantity="power_w",
-        accuracy_relative=model.accuracy if accuracy is None else accuracy,
+        accuracy_relative=accuracy,
         # The limit is either way: the quantum is double that.
         resolution=2.0 * limit_w,
         max_power_w=limit_w / model.of_range * 3.0,
-        contents=WALL if domain == "system" else UNKNOWN,
+        contents=contents,
         remark=f"ranges {volts:g} V and {amperes:g} A",
         delay=_delay(period_s or model.period_s),
     )

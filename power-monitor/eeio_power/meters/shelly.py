@@ -131,7 +131,10 @@ class ShellyMeter:
         if len(self.channels) == 1:
             return [power_w]
         energy_wh = http_json.number_at(answer, "aenergy", "total")
-        return [power_w, None if energy_wh is None else energy_wh * J_PER_WH]
+        energy_j = None
+        if energy_wh is not None:
+            energy_j = energy_wh * J_PER_WH
+        return [power_w, energy_j]
 
     def _check_phases(self, answer: Any) -> None:
         """Raises PowerError if a phase is negative, as with a reversed clamp."""

@@ -256,7 +256,10 @@ class SnmpMeter:
             )
             powers_w.append(self._power_w(index, power, state, status) * watt)
             unknown = energy is None or energy < 0 or not joule
-            energies_j.append(None if unknown else (energy or 0) * joule)
+            energy_j = None
+            if not unknown:
+                energy_j = (energy or 0) * joule
+            energies_j.append(energy_j)
         return [sum(powers_w), *(energies_j if self.table.energy else ())]
 
     def _power_w(self, index: str, power: int | None, state: int | None, status: int | None) -> int:
@@ -383,6 +386,9 @@ def _factors(table: Table, agent: Agent, index: str) -> tuple[float, float]:
 def _channels(meter: SnmpMeter) -> Sequence[Channel]:
     table, off = meter.table, meter.off()
     names = " + ".join(meter.outlets)
+    doubt = None
+    if off:
+        doubt = f"outlet {', '.join(off)} of {meter.agent.host} is off"
     power = Channel(
         name=f"{meter.name}:system",
         domain="system",
@@ -393,7 +399,7 @@ def _channels(meter: SnmpMeter) -> Sequence[Channel]:
         max_power_w=_MOST_W * len(meter.outlets),
         contents=WALL,
         remark=f"outlet {names} of {table.maker}",
-        doubt=f"outlet {', '.join(off)} of {meter.agent.host} is off" if off else None,
+        doubt=doubt,
     )
     if table.energy is None:
         return [power]

@@ -276,7 +276,9 @@ class WattsUpMeter:
             # A meter that is logging talks in between, which `_query` passes over.
             self._line.write(b"#L,R,0;")
             version = self._query(b"#V,R,0;", "v")
-            self.model = _MODELS.get(version.arguments[0], "unknown") if version.arguments else None
+            self.model = None
+            if version.arguments:
+                self.model = _MODELS.get(version.arguments[0], "unknown")
             self.fields = len(self._query(b"#H,R,0;", "h").arguments)
             self._line.write(START_LOG)
         except (OSError, PowerError):

@@ -84,7 +84,10 @@ _MOST_SHOWN = 8
 def _shortened(names: Iterable[str]) -> str:
     names = list(names)
     more = len(names) - _MOST_SHOWN
-    return ", ".join(names[:_MOST_SHOWN]) + (f" and {more} more" if more > 0 else "")
+    rest = ""
+    if more > 0:
+        rest = f" and {more} more"
+    return ", ".join(names[:_MOST_SHOWN]) + rest
 
 
 def texts(sensors: Iterable[Sensor]) -> str:

@@ -27,7 +27,9 @@ class Parser(argparse.ArgumentParser):
         return f"usage: {self._usage_text()}\n"
 
     def format_help(self) -> str:
-        rare = [] if self._shows_all else [a for a in self._actions if vars(a).get(RARE)]
+        rare = []
+        if not self._shows_all:
+            rare = [a for a in self._actions if vars(a).get(RARE)]
         helps = [action.help for action in rare]
         written = self.usage
         # argparse reads % in a usage as a format.
@@ -40,7 +42,9 @@ class Parser(argparse.ArgumentParser):
             self.usage = written
             for action, help_text in zip(rare, helps, strict=True):
                 action.help = help_text
-        return f"{text}\n{len(rare)} more options: {self.prog} --help-all\n" if rare else text
+        if rare:
+            return f"{text}\n{len(rare)} more options: {self.prog} --help-all\n"
+        return text
 
     def _usage_text(self) -> str:
         """Only required arguments: the options are listed below it."""
@@ -121,7 +125,9 @@ class AnyOrder(WithProgram):
 
 def program_of(words: Sequence[str]) -> Sequence[str]:
     """The program and its arguments that follow, after `--` or without it."""
-    return words[1:] if words[:1] == ("--",) else words
+    if words[:1] == ("--",):
+        return words[1:]
+    return words
 
 
 class HelpAll(argparse.Action):
@@ -152,7 +158,12 @@ class Former(argparse.Action):
         option_string: str | None = None,
     ) -> None:
         now, value = self.const
-        text = now if value is None else f"{now} {value}"
+        text = now
+        if value is not None:
+            text = f"{now} {value}"
         print(f"eeio: `{option_string}` is now `{text}`", file=sys.stderr)
         action = parser._option_string_actions[now]
-        action(parser, namespace, values if value is None else value, now)
+        given = values
+        if value is not None:
+            given = value
+        action(parser, namespace, given, now)

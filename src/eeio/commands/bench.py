@@ -328,17 +328,21 @@ def _announce(plan: Plan, trials: Sequence[Trial], counts: Sequence[int]) -> flo
         least_s += executions * tried.durable_s + protocol.repetitions * protocol.settle_s
         read = _sum(read, tried.bytes_read, executions)
         written = _sum(written, tried.bytes_written, executions)
-    more = "" if protocol.adaptive is None else "at least "
+    more, up_to = "at least ", ""
+    if protocol.adaptive is None:
+        more, up_to = "", "up to "
     print(
         f"{more}{len(plan.runs)} runs of {_range(counts)}, {more}about {duration_text(least_s)}, "
-        f"{'' if more else 'up to '}{_gb(written)} written and {_gb(read)} read",
+        f"{up_to}{_gb(written)} written and {_gb(read)} read",
         file=sys.stderr,
     )
     return least_s
 
 
 def _sum(total: int | None, each: int | None, count: int) -> int | None:
-    return None if total is None or each is None else total + each * count
+    if total is None or each is None:
+        return None
+    return total + each * count
 
 
 def _gb(size: int | None) -> str:

@@ -200,8 +200,12 @@ def _check_gate(request: CompareRequest) -> None:
 def _undecided(request: CompareRequest) -> Literal["pass", "fail"]:
     """A change that must not pass unnoticed must not pass undecided."""
     if request.undecided is not None:
-        return "fail" if request.undecided == "fail" else "pass"
-    return "pass" if request.detect is None else "fail"
+        if request.undecided == "fail":
+            return "fail"
+        return "pass"
+    if request.detect is None:
+        return "pass"
+    return "fail"
 
 
 def compare_sessions(request: CompareRequest, rule: "Rule") -> int:
@@ -343,7 +347,9 @@ def _answer(request: CompareRequest, document: Document, gates: "Sequence[Gate]"
     if any(each.of("worse") for each in gates):
         return EXIT_WORSE
     failed = any(report.fails(row, undecided) for each in gates for row in each.rows)
-    return EXIT_FAILED if failed else EXIT_DONE
+    if failed:
+        return EXIT_FAILED
+    return EXIT_DONE
 
 
 COMMAND = Command(

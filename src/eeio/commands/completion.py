@@ -30,7 +30,10 @@ def show(request: CompletionRequest) -> int:
         raise EeioError(
             "completion needs argcomplete: `pip install argcomplete` into eeio's environment"
         ) from error
-    code = shellcode(["eeio"], shell="bash" if request.shell == "zsh" else request.shell)
+    shell = request.shell
+    if request.shell == "zsh":
+        shell = "bash"
+    code = shellcode(["eeio"], shell=shell)
     if request.shell == "zsh" and "compdef" not in code:  # before argcomplete 3.1
         code = f"#compdef eeio\nautoload -Uz bashcompinit && bashcompinit\n{code}"
     print(code)
@@ -54,12 +57,16 @@ def attach(parser: argparse.ArgumentParser) -> None:
 def _completer(action: argparse.Action) -> Callable[..., list[str]] | None:
     if action.metavar == "NAME|PATH" or (action.dest, action.metavar) == ("name", "NAME"):
         # The name of a new campaign is nobody's to complete; that of one to go on with is.
-        return None if action.option_strings and action.dest == "name" else _campaigns
+        if action.option_strings and action.dest == "name":
+            return None
+        return _campaigns
     if action.dest == "suite":
         return _suites
     if action.dest == "preset":
         return _presets
-    return _meters if action.metavar == "SPEC" else None
+    if action.metavar == "SPEC":
+        return _meters
+    return None
 
 
 def _campaigns(prefix: str, **_: object) -> list[str]:

@@ -307,7 +307,9 @@ def cost(request: CostRequest) -> int:
     for name in _ONLY_CAMPAIGNS:
         if getattr(request, name):
             flag = name.replace("_", "-")
-            own = f"; it has --traditional-{flag}" if f"traditional_{name}" in fields else ""
+            own = ""
+            if f"traditional_{name}" in fields:
+                own = f"; it has --traditional-{flag}"
             raise RejectedError(f"--{flag}: not with --traditional{own}")
     return guideline.guide(request)
 
@@ -343,7 +345,9 @@ def document_of(request: CostRequest) -> Document:
     names = request.campaigns
     try:
         given = [_inputs(request, place, len(names)) for place in range(len(names))]
-        workload = None if request.workload is None else load_workload(request.workload)
+        workload = None
+        if request.workload is not None:
+            workload = load_workload(request.workload)
     except (EeioError, LimitError) as error:
         raise RejectedError(str(error)) from error
     campaigns = load_campaigns(names)
@@ -412,7 +416,9 @@ def _inputs(request: CostRequest, place: int, campaigns: int) -> CostInputs:
             )
         if not values:
             return None
-        return values[place] if len(values) > 1 else values[0]
+        if len(values) > 1:
+            return values[place]
+        return values[0]
 
     grid = request.grid_g_per_kwh
     given = CostInputs(
@@ -427,7 +433,9 @@ def _inputs(request: CostRequest, place: int, campaigns: int) -> CostInputs:
         idle_w=own("idle_w"),
         currency=request.currency,
     )
-    return given if request.inputs is None else given.over(load_inputs(request.inputs))
+    if request.inputs is None:
+        return given
+    return given.over(load_inputs(request.inputs))
 
 
 def _idle(

@@ -79,8 +79,9 @@ def _show(findings: Sequence[Finding], request: DoctorRequest) -> int:
         raise RejectedError(f"--require {min(unknown)}: `eeio doctor` looks for no such thing")
     needed = [finding for finding in findings if {finding.kind, finding.name} & required]
     missing = dict.fromkeys(finding.name for finding in needed if _is_missing(finding))
-    code = EXIT_FAILED if missing else EXIT_DONE
+    code = EXIT_DONE
     if missing:
+        code = EXIT_FAILED
         print(f"eeio: missing: {', '.join(missing)}", file=sys.stderr)
         _print_remedies([finding for finding in needed if _is_missing(finding)])
     if request.format == "json":
@@ -129,7 +130,9 @@ def _lines(findings: Sequence[Finding]) -> Iterator[str]:
     for kind, of_kind in groupby(findings, key=lambda finding: finding.kind):
         yield f"{kind}:"
         for finding in of_kind:
-            state = "ok     " if finding.found else "missing"
+            state = "missing"
+            if finding.found:
+                state = "ok     "
             yield f"  {state}  {finding.name}: {finding.detail}"
             if not finding.found:
                 yield f"           costs: {finding.cost}"

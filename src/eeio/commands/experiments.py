@@ -86,14 +86,18 @@ def chosen_domain(campaigns: "Sequence[Campaign]", choice: "Choice") -> str:
     without = [c for c in campaigns if domain is None or not cells(c, choice, domain, {})]
     if domain is not None and not without:
         return domain
-    power = f"power of the {choice.domain}" if choice.domain else "power"
+    power = "power"
+    if choice.domain:
+        power = f"power of the {choice.domain}"
     if domain is None:
         without = [c for c in campaigns if not any(_has(c, choice, d) for d in DOMAINS)] or without
     left_out: LeftOut = {}
     for campaign in without:
         cells(campaign, choice, domain or "system", left_out)
     print_left_out(left_out)
-    needed = "what a cost needs, see above" if left_out else f"both bandwidth and {power}"
+    needed = "what a cost needs, see above"
+    if not left_out:
+        needed = f"both bandwidth and {power}"
     raise RejectedError(
         f"{', '.join(c.name for c in without)}: no experiment of {choice.tool} at the level "
         f"{choice.level} has {needed}" + _what_there_is(campaigns, choice)
@@ -129,11 +133,9 @@ def _what_there_is(campaigns: "Sequence[Campaign]", choice: "Choice") -> str:
         for tool, level in others
         if is_enough(campaigns, replace(choice, tool=tool, level=level))
     ]
-    return (
-        f"{text}; there is {', '.join(usable)}"
-        if usable
-        else f"{text}; no other tool or level has it"
-    )
+    if usable:
+        return f"{text}; there is {', '.join(usable)}"
+    return f"{text}; no other tool or level has it"
 
 
 def _how_to_power(campaigns: "Sequence[Campaign]") -> str:
@@ -145,7 +147,9 @@ def _how_to_power(campaigns: "Sequence[Campaign]") -> str:
 def print_left_out(left_out: dict[str, list[str]]) -> None:
     """Prints omitted experiments and the reasons on stderr."""
     for reason, labels in left_out.items():
-        more = f" and {len(labels) - 1} more experiments" if len(labels) > 1 else ""
+        more = ""
+        if len(labels) > 1:
+            more = f" and {len(labels) - 1} more experiments"
         print(f"{labels[0]}{more}: left out: {reason}", file=sys.stderr)
 
 

@@ -63,7 +63,10 @@ def share(text: str) -> float:
     """`5%` or `0.05`. `5` would be 500 %, and `1` may be meant as 1 %: both are rejected."""
     is_percent = text.endswith("%")
     try:
-        value = float(text.removesuffix("%")) / (100 if is_percent else 1)
+        divisor = 1
+        if is_percent:
+            divisor = 100
+        value = float(text.removesuffix("%")) / divisor
     except ValueError:
         value = -1.0
     if not 0 <= value < (10 if is_percent else 1):
@@ -73,7 +76,9 @@ def share(text: str) -> float:
 
 def _fail_if(text: str) -> FailIf:
     parts = text.split(":")
-    metric = gated_name(parts[2]) if len(parts) > 2 else None
+    metric = None
+    if len(parts) > 2:
+        metric = gated_name(parts[2])
     known = metric is None or metric in gated()
     if parts[0] != "worse" or len(parts) not in (2, 3) or not known:
         raise LimitError(

@@ -87,10 +87,13 @@ def _costs(request: "CostRequest") -> "Costs | None":
         raise RejectedError("electricity needs both --price-per-kwh and --years")
     if request.price_per_kwh is None or request.years is None:
         return None
+    pue = 1.0
+    if request.pue is not None:
+        pue = request.pue
     return Costs(
         price_per_kwh=request.price_per_kwh,
         years=request.years,
-        pue=1.0 if request.pue is None else request.pue,
+        pue=pue,
         busy_share=request.duty_cycle,
         currency=request.currency,
     )
@@ -105,7 +108,9 @@ def _per_tb(
 
     embodied = [getattr(request, f"{side}_embodied_kg") for side in _SIDES]
     try:
-        grid = None if request.grid_g_per_kwh is None else grid_of(request.grid_g_per_kwh)
+        grid = None
+        if request.grid_g_per_kwh is not None:
+            grid = grid_of(request.grid_g_per_kwh)
     except (EeioError, LimitError) as error:
         raise RejectedError(str(error)) from error
     given = CostInputs(
@@ -152,10 +157,13 @@ def _system(
         cell for campaign in campaigns for cell in cells(campaign, choice, domain, left_out)
     ]
     print_left_out(left_out)
+    idle_power_w = None
+    if len(campaigns) == 1:
+        idle_power_w = campaigns[0].idle_power_w(domain)
     return Server(
         name=machines.pop(),
         cells=tuple(of_campaigns),
-        idle_power_w=campaigns[0].idle_power_w(domain) if len(campaigns) == 1 else None,
+        idle_power_w=idle_power_w,
         server_price=getattr(request, f"{side}_price"),
         device_price=getattr(request, f"{side}_device_price"),
         devices=getattr(request, f"{side}_devices"),

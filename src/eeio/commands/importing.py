@@ -27,7 +27,9 @@ _SHOWN = 8
 
 def _offset(text: str) -> float:
     size_s = TIMESTAMP.of_text(text.lstrip("+-"))
-    return -size_s if text.startswith("-") else size_s
+    if text.startswith("-"):
+        return -size_s
+    return size_s
 
 
 def _drives(text: str) -> int:
@@ -136,13 +138,18 @@ def import_files(request: FilesRequest) -> int:
     else:
         _print_tables(taken, request.dry_run)
     for added in taken.added:
-        print(_of_added(added), file=sys.stderr if request.format == "json" else sys.stdout)
+        stream = sys.stdout
+        if request.format == "json":
+            stream = sys.stderr
+        print(_of_added(added), file=stream)
     for line in results.remarks(taken):
         print(f"eeio: {shown(line)}", file=sys.stderr)
     if all(one.rejected is not None for one in taken.files):
         return EXIT_REJECTED
     without_energy = bool(taken.logs) and not taken.has_energy
-    return EXIT_DONE_WITH_INVALID_RUNS if taken.rejected or without_energy else EXIT_DONE
+    if taken.rejected or without_energy:
+        return EXIT_DONE_WITH_INVALID_RUNS
+    return EXIT_DONE
 
 
 def _print_tables(taken: results.Taken, dry_run: bool) -> None:
@@ -180,10 +187,14 @@ def import_power(request: PowerRequest) -> int:
 
 def _of_added(added: power_later.Added) -> str:
     """The answer in one line."""
-    idle = "" if added.idle_reason is None else f"; {added.idle_reason}"
+    idle = ""
+    if added.idle_reason is not None:
+        idle = f"; {added.idle_reason}"
     if added.idle_w is not None:
         idle = f", idle power {number(added.idle_w)} W"
-    kept = "" if added.before is None else f"; the records before are in {added.before}"
+    kept = ""
+    if added.before is not None:
+        kept = f"; the records before are in {added.before}"
     logs = ", ".join(str(used.log.path) for used in added.logs)
     return shown(f"{added.name}: {added.phases} phases have energy from {logs}{idle}{kept}")
 

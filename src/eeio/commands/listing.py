@@ -17,6 +17,7 @@ from eeio.measure.profiles import installation
 from eeio.measure.profiles import profile as profiles
 from eeio.measure.profiles import suite as suites
 from eeio.options import Command, switch
+from eeio.record.run import Tool
 from eeio.record.store import progress
 from eeio.units.external_text import shown
 
@@ -72,7 +73,9 @@ def _show_pilots(as_json: bool) -> int:
     for pilot, reason in pilots:
         task = pilot.asked
         drives = ", ".join(f"{name} {drive}" for name, drive in sorted(pilot.disks.items()))
-        validity = f"not valid here: {'; '.join(reason)}" if reason else "valid on that drive"
+        validity = "valid on that drive"
+        if reason:
+            validity = f"not valid here: {'; '.join(reason)}"
         print(
             shown(
                 f"  {task.experiment.id}  {task.profile}  {task.factor} {task.before} -> "
@@ -86,10 +89,11 @@ def _show_pilots(as_json: bool) -> int:
 
 
 def _why_not_here(pilot: StoredPilot) -> list[str]:
-    tools = []
+    tools: list[Tool] = []
     with suppress(EeioError):
         installed = installation.find(profiles.find(pilot.asked.profile))
-        tools = [installed.tool] if installed and installed.tool else []
+        if installed and installed.tool:
+            tools = [installed.tool]
     return environment.differences(pilot.machine, environment.capture(None, None, tools), False)
 
 
@@ -111,7 +115,9 @@ def _read(read: Callable[[Path], Item], folder: Path) -> Item:
 def _print(title: str, items: list[Item], text_of: Callable[[Item], str]) -> None:
     print(f"{title}:")
     for item in items:
-        text = text_of(item) if item["reason"] is None else f"unreadable: {item['reason']}"
+        text = f"unreadable: {item['reason']}"
+        if item["reason"] is None:
+            text = text_of(item)
         print(f"  {item['name']}: {text}")
 
 
@@ -134,7 +140,10 @@ def _profile(folder: Path) -> Item:
 
 
 def _profile_text(item: Item) -> str:
-    return f"{item['title']} ({'installed' if item['installed'] else 'not installed yet'})"
+    state = "not installed yet"
+    if item["installed"]:
+        state = "installed"
+    return f"{item['title']} ({state})"
 
 
 def _campaign(folder: Path) -> Item:

@@ -121,7 +121,9 @@ def pager_switch(group: str | None = None, rare: bool = True) -> Any:
 def write_document(request: DocumentRequest, document: Document) -> None:
     """Writes an answer in the chosen format."""
     if request.format == "table":
-        width = terminal.width() if request.output is None else None
+        width = None
+        if request.output is None:
+            width = terminal.width()
         write_output(request, render_terminal(document, width))
     elif request.format == "html":
         with analysis():
@@ -179,7 +181,9 @@ def check_writable(path: Path) -> None:
     """For a command that measures for long before it calls write_file: raises the RejectedError or
     OSError of that. It opens nothing, so it follows no link to write."""
     check_output_folder(path.parent)
-    target = path if _is_stream(path) else path.parent
+    target = path
+    if not _is_stream(path):
+        target = path.parent
     if not target.exists():
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(target))
     if path.is_dir():

@@ -20,7 +20,9 @@ def show(text: str, wanted: bool = True) -> None:
     The pager is EEIO_PAGER's, else PAGER's, else less; none where that is empty or `cat`, where
     NO_PAGER is set, and where it cannot be started.
     """
-    pager = command() if wanted and sys.stdout.isatty() else []
+    pager = []
+    if wanted and sys.stdout.isatty():
+        pager = command()
     if not pager or not _paged(pager, text):
         sys.stdout.write(text)
 
@@ -34,7 +36,9 @@ def command() -> list[str]:
         pager = shlex.split(requested)
     except ValueError:
         return []
-    return [] if pager[:1] in ([], ["cat"]) or shutil.which(pager[0]) is None else pager
+    if pager[:1] in ([], ["cat"]) or shutil.which(pager[0]) is None:
+        return []
+    return pager
 
 
 def _paged(arguments: list[str], text: str) -> bool:

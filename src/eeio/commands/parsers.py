@@ -134,12 +134,15 @@ def _settings(field: "dataclasses.Field[Any]", option: Option) -> dict[str, Any]
         settings["default"] = []
     elif not option.has_many and not option.required:
         settings["default"] = field.default
+    converter = None
+    if option.parse is not None:
+        converter = _converter(option.parse)
     optional = {
         "metavar": option.value,
         "choices": option.choices,
         "const": option.without_value,
         "nargs": argparse.REMAINDER if option.count == "..." else option.count,
-        "type": None if option.parse is None else _converter(option.parse),
+        "type": converter,
         "action": "append" if option.repeat else option.action,
     }
     return settings | {name: value for name, value in optional.items() if value is not None}

@@ -33,7 +33,9 @@ def plot_files(
         from eeio.measure.power_series import power_series
         from eeio.report.campaign.contents import drawings
         from eeio.report.figures import drawing, machines_and_drives
-    look = drawing.SCREEN if width is None else drawing.WIDTHS[width]
+    look = drawing.SCREEN
+    if width is not None:
+        look = drawing.WIDTHS[width]
     chosen = wanted(where, [cell for of_one in named_cells(built.campaigns) for cell in of_one])
     drawn = machines_and_drives.drawn(
         built.campaigns, look, lambda cell: fits(cell, chosen), power_series
@@ -60,7 +62,9 @@ def chart_files(
     with analysis():
         from eeio.measure.power_series import power_series
         from eeio.report.figures import drawing, load_charts
-    look = drawing.SCREEN if width is None else drawing.WIDTHS[width]
+    look = drawing.SCREEN
+    if width is not None:
+        look = drawing.WIDTHS[width]
     files: dict[str, bytes] = {}
     lacking = []
     for name in names:

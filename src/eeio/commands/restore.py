@@ -27,7 +27,9 @@ def restore(request: RestoreRequest) -> int:
     restored, others = restore_orphans(request.journal)
     if not restored and not others:
         print("no settings to restore", file=sys.stderr)
-    return EXIT_FAILED if others else EXIT_DONE
+    if others:
+        return EXIT_FAILED
+    return EXIT_DONE
 
 
 def restore_orphans(journal: Path | None = None) -> tuple[int, int]:

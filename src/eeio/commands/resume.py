@@ -72,7 +72,9 @@ def extend(request: ResumeRequest) -> int:
     store = stored(request.name)
     # No other process may write the campaign meanwhile.
     with nullcontext() if request.dry_run else store_lock(store.folder):
-        most = MOST if request.most is None else request.most
+        most = MOST
+        if request.most is not None:
+            most = request.most
         return _extend(store, most, request.dry_run)
 
 

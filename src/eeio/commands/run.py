@@ -148,7 +148,9 @@ def _absolute(options: Options) -> Options:
     """Paths that mean the same when `resume` or `restore` is typed somewhere else."""
 
     def absolute(text: str | None) -> str | None:
-        return None if text is None else str(Path(text).absolute())
+        if text is None:
+            return None
+        return str(Path(text).absolute())
 
     return replace(
         options,

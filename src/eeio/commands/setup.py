@@ -56,7 +56,9 @@ def setup(request: SetupRequest) -> int:
             raise RejectedError("nothing was installed")
     elif request.dry_run:
         raise RejectedError("--dry-run and --yes: one of them")
-    return EXIT_DONE if _steps("run", flags) == 0 else EXIT_FAILED
+    if _steps("run", flags) == 0:
+        return EXIT_DONE
+    return EXIT_FAILED
 
 
 def _steps(step: str, flags: list[str]) -> int:

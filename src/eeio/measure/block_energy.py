@@ -28,7 +28,7 @@ from eeio_power.errors import PowerError
 from eeio_power.meters import Meter, close_meters
 from eeio_power.monitor import COUNTER_RATE_HZ, SAMPLE_RATE_HZ, open_source
 from eeio_power.sampler import NOWHERE, Sampler
-from eeio_power.samples import of_unknown_delay
+from eeio_power.samples import MeterInfo, of_unknown_delay
 
 KEPT_S = 86_400.0
 """Samples stay in memory so long. A block that lasts longer has a gap at its start."""
@@ -109,17 +109,23 @@ class BlockEnergy:
     @property
     def energy_j(self) -> float | None:
         """J."""
-        return None if self.main is None else self.main.energy_j
+        if self.main is None:
+            return None
+        return self.main.energy_j
 
     @property
     def uncertainty_j(self) -> float | None:
         """Of `energy_j`, J (docs/explanation/energy-and-uncertainty.md)."""
-        return None if self.main is None else self.main.uncertainty_j
+        if self.main is None:
+            return None
+        return self.main.uncertainty_j
 
     @property
     def power_w(self) -> float | None:
         """Mean power of the block, W."""
-        return None if self.main is None else self.main.power_w
+        if self.main is None:
+            return None
+        return self.main.power_w
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -180,7 +186,9 @@ class _SharedSampler:
 
     def remarks(self, meter: str) -> list[str]:
         """What is unknown of a meter."""
-        infos = () if self.sampler is None else self.sampler.infos
+        infos: Sequence[MeterInfo] = ()
+        if self.sampler is not None:
+            infos = self.sampler.infos
         return unknown_delays([name for name in of_unknown_delay(infos) if name == meter])
 
     def close(self) -> None:

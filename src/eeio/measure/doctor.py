@@ -110,16 +110,16 @@ def _tools() -> list[Finding]:
     for name, folder in profiles.available().items():
         if name == BENCH_PROFILE:  # it comes with eeio and needs no tool
             continue
-        what = (
-            "suites leave them out"
-            if folder.name in optional
-            else "its runs are recorded as failed"
-        )
+        what = "its runs are recorded as failed"
+        if folder.name in optional:
+            what = "suites leave them out"
         cost = f"every row of {name}: {what}"
         try:
             profile = profiles.load(folder)
             installed = installation.find(profile)
-            tool = installed.tool if installed else None
+            tool = None
+            if installed:
+                tool = installed.tool
         except EeioError as error:
             findings.append(
                 Finding("tool", name, False, str(error), cost, f"repair or delete {folder}")
@@ -232,7 +232,9 @@ def _privileges(root: Path) -> list[Finding]:
     user = user_id(root)
     is_root = user == 0
     drop_file = caches.drop_file()
-    why_not = caches.why_not_written() if root == HERE else None
+    why_not = None
+    if root == HERE:
+        why_not = caches.why_not_written()
     drop = why_not is None and os.access(root / str(drop_file).lstrip("/"), os.W_OK)
     loop = is_root and (root / "dev/loop-control").exists()
     return [
@@ -301,8 +303,14 @@ def _filesystems(root: Path) -> list[Finding]:
         command = image.MKFS[name]
         there = which(command[0], root) is not None
         loaded = name in known
-        detail = f"{command[0]} {'found' if there else 'missing'}"
-        detail += ", kernel support loaded" if loaded else ", kernel module loaded on first mount"
+        state = "missing"
+        if there:
+            state = "found"
+        detail = f"{command[0]} {state}"
+        support = ", kernel module loaded on first mount"
+        if loaded:
+            support = ", kernel support loaded"
+        detail += support
         found.append(
             Finding(
                 "file system",
@@ -319,11 +327,14 @@ def _filesystems(root: Path) -> list[Finding]:
         for label, names in (("Linux's server", nfs.KERNEL_PROGRAMS), ("NFS-Ganesha", nfs.GANESHA))
         if all(which(name, root) is not None for name in names)
     ]
-    detail = f"{missing[0]} missing" if missing else "client found"
+    detail = "client found"
+    if missing:
+        detail = f"{missing[0]} missing"
     detail += f", {' or '.join(served_by) or 'no server'}"
-    detail += (
-        ", kernel support loaded" if "nfs4" in known else ", kernel module loaded on first mount"
-    )
+    nfs_support = ", kernel module loaded on first mount"
+    if "nfs4" in known:
+        nfs_support = ", kernel support loaded"
+    detail += nfs_support
     found.append(
         Finding(
             "file system",

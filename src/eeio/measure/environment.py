@@ -98,12 +98,15 @@ def _of_disk(device: BlockDevice | None, hash_serial: bool, files: _Files) -> di
     drive = drive_of(disk, hash_serial)
     files.missing |= drive.missing
     rotational = files.number("device_rotational", disk / "queue/rotational")
+    is_rotational = None
+    if rotational is not None:
+        is_rotational = bool(rotational)
     return {
         "device": disk.name,
         "device_model": _device_model(disk, files.missing),
         "device_firmware": files.text("device_firmware", _firmware_file(disk)),
         "device_size_bytes": files.number("device_size_bytes", disk / "size", 512),
-        "device_rotational": None if rotational is None else bool(rotational),
+        "device_rotational": is_rotational,
         "device_write_cache": files.text("device_write_cache", disk / "queue/write_cache"),
         "scheduler": _scheduler(files.text("scheduler", disk / "queue/scheduler")),
         "drive_id": drive.drive_id,
@@ -118,7 +121,9 @@ def _of_disk(device: BlockDevice | None, hash_serial: bool, files: _Files) -> di
 def _of_filesystem(
     directory: Path | None, mkfs_options: str | None, missing: dict[str, str]
 ) -> dict[str, Any]:
-    mount = None if directory is None else mount_of(directory)
+    mount = None
+    if directory is not None:
+        mount = mount_of(directory)
     if mount is None:
         missing["filesystem"] = "only a raw device was measured"
         return {"filesystem": None, "mount_options": None, "mkfs_options": mkfs_options}
@@ -231,7 +236,9 @@ def _device_model(disk: Path, missing: dict[str, str]) -> str | None:
 
 def _firmware_file(disk: Path) -> Path:
     nvme = disk / "device/firmware_rev"
-    return nvme if nvme.exists() else disk / "device/rev"
+    if nvme.exists():
+        return nvme
+    return disk / "device/rev"
 
 
 def _scheduler(line: str | None) -> str | None:

@@ -66,7 +66,9 @@ def read_submission(folder: Path) -> Submission:
     path = folder / _FLEET
     try:
         body = inputs.read_json(path)
-        version = body.get("schema_version") if isinstance(body, dict) else None
+        version = None
+        if isinstance(body, dict):
+            version = body.get("schema_version")
         if version != SCHEMA_VERSION:
             raise LimitError(f"schema_version {version}: this eeio reads {SCHEMA_VERSION}")
         submission = typed.read(
@@ -87,7 +89,9 @@ def node_names(wanted: str, partition: str | None) -> tuple[str, ...]:
     RejectedError if Slurm does not know them, or has fewer."""
     if wanted.isdigit():
         count = int(wanted)
-        more = [] if partition is None else [f"--partition={partition}"]
+        more = []
+        if partition is not None:
+            more = [f"--partition={partition}"]
         states = "--states=idle,mixed,allocated"
         names = _slurm(["sinfo", "--noheader", "--Node", states, "--format=%N", *more]).split()
         up = tuple(dict.fromkeys(names))

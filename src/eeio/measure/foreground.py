@@ -40,12 +40,15 @@ def run(
     """
     gate, opened = os.pipe()
     try:
+        output = None
+        if to_stderr:
+            output = sys.stderr
         process = subprocess.Popen(
             [sys.executable, "-I", "-S", "-c", GATE, str(gate), *command],
             start_new_session=True,
             pass_fds=(gate,),
             env={**(os.environ if environment is None else environment), **mark()},
-            stdout=sys.stderr if to_stderr else None,
+            stdout=output,
         )
         entry = UndoEntry("process", str(process.pid), str(start_ticks(process.pid) or 0))
         journal.add(entry)

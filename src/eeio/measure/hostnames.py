@@ -23,7 +23,9 @@ class Unresolved:
 
     @property
     def remedy(self) -> str:
-        address = "127.0.0.1" if self.name == "localhost" else "127.0.1.1"
+        address = "127.0.1.1"
+        if self.name == "localhost":
+            address = "127.0.0.1"
         return f"echo '{address} {self.name}' >> /etc/hosts"
 
 
@@ -52,4 +54,6 @@ def _ask(name: str) -> str | None:
         return f"no name server answered within {_PATIENCE_S:g} s"
     except OSError:
         return None  # no getent: unknown
-    return None if done.returncode == 0 else "neither /etc/hosts nor a name server resolves it"
+    if done.returncode == 0:
+        return None
+    return "neither /etc/hosts nor a name server resolves it"

@@ -90,7 +90,9 @@ def of_program(
         rows,
         of_unknown_delay(power.infos),
     )
-    return traced, samples if source.meters else None
+    if not source.meters:
+        return traced, None
+    return traced, samples
 
 
 class _Program:

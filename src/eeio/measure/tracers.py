@@ -69,7 +69,9 @@ def run(
     Times of events are on CLOCK_MONOTONIC. Adds I/O with unobserved bytes to `unobserved`. Raises
     EeioError if the trace is incomplete.
     """
-    traced = _under_strace if tracer == "strace" else _under_bpftrace
+    traced = _under_bpftrace
+    if tracer == "strace":
+        traced = _under_strace
     return traced(command, folder, program, sys.stderr if to_stderr else None, unobserved)
 
 
@@ -86,7 +88,9 @@ def _wait(process: subprocess.Popen[bytes]) -> int:
 
 
 def _no_strace() -> str | None:
-    return None if shutil.which("strace") else "strace is missing: install the package strace"
+    if shutil.which("strace"):
+        return None
+    return "strace is missing: install the package strace"
 
 
 def _under_strace(

@@ -53,15 +53,16 @@ def gaps(request: "StatesRequest", pauses_s: Sequence[float]) -> int:
     source = open_source(request.meter, False)
     if source.reason is not None:
         raise RejectedError(f"not measured: {source.reason}")
-    seed = drawn_seed() if request.seed is None else request.seed
+    seed = request.seed
+    if seed is None:
+        seed = drawn_seed()
     with machine_lock(shared=False), drive_lock(device.disk_sysfs.name):
         restore_orphans()  # settings left by a killed run would be taken for the original ones
         journal = UndoJournal()
-        work = (
-            power_gap.command(command, node, device, journal)
-            if command
-            else power_gap.reads(node, device)
-        )
+        if command:
+            work = power_gap.command(command, node, device, journal)
+        else:
+            work = power_gap.reads(node, device)
         with (
             tempfile.TemporaryDirectory(prefix="eeio-", dir=temporary_folder()) as folder,
             PowerMonitor(source, Path(folder) / "power.csv.gz") as power,
@@ -73,7 +74,9 @@ def gaps(request: "StatesRequest", pauses_s: Sequence[float]) -> int:
     if failures:
         return EXIT_FAILED
     valid = all(r.invalid is None and all(e.valid for e in r.energy) for r in measured)
-    return EXIT_DONE if valid else EXIT_DONE_WITH_INVALID_RUNS
+    if valid:
+        return EXIT_DONE
+    return EXIT_DONE_WITH_INVALID_RUNS
 
 
 def seconds(text: str) -> tuple[float, ...]:

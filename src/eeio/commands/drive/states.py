@@ -117,7 +117,9 @@ def states(request: StatesRequest) -> int:
         raise RejectedError("--seconds is above 0, --settle not below")
     try:
         setting = _setting(device, request.setting)
-        controller = None if setting else nvme_power.controller_of(device.disk_sysfs)
+        controller = None
+        if not setting:
+            controller = nvme_power.controller_of(device.disk_sysfs)
         if controller is not None:
             check_states(node, controller)
         elif setting is None:
@@ -137,7 +139,9 @@ def states(request: StatesRequest) -> int:
         readings = _measured(drive, setting or controller)
     write_document(request, document(node, readings))
     valid = all(r.invalid is None and all(e.valid for e in r.energy) for r in readings)
-    return EXIT_DONE if valid else EXIT_DONE_WITH_INVALID_RUNS
+    if valid:
+        return EXIT_DONE
+    return EXIT_DONE_WITH_INVALID_RUNS
 
 
 def _setting(device: BlockDevice, key: str | None) -> Setting | None:

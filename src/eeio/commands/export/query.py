@@ -82,17 +82,23 @@ def _plain(cell: Any) -> Any:
         return [_plain(item) for item in cell]
     if isinstance(cell, dict):
         return {str(key): _plain(value) for key, value in cell.items()}
-    return cell if cell is None or isinstance(cell, str | int | float) else str(cell)
+    if cell is None or isinstance(cell, str | int | float):
+        return cell
+    return str(cell)
 
 
 def _of_csv(cell: Any) -> Any:
-    return csv_cell(cell) if isinstance(cell, str) else cell
+    if isinstance(cell, str):
+        return csv_cell(cell)
+    return cell
 
 
 def _cell(cell: Any) -> str:
     if cell is None:
         return NONE
-    return number(cell) if isinstance(cell, float) else str(_plain(cell))
+    if isinstance(cell, float):
+        return number(cell)
+    return str(_plain(cell))
 
 
 COMMAND = Command(

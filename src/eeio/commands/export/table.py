@@ -91,14 +91,18 @@ def table(request: TableRequest) -> int:
             raise RejectedError(f"--price: no drive is called {drive!r}{shown(hint)}")
     write_file(page, site.render(list(bundle_of.values()), dict(request.price), __version__))
     print(page)
-    return EXIT_DONE_WITH_INVALID_RUNS if rejected else EXIT_DONE
+    if rejected:
+        return EXIT_DONE_WITH_INVALID_RUNS
+    return EXIT_DONE
 
 
 def _check(path: Path, examined: Examined) -> None:
     """Raises RejectedError for a bundle that was changed or cannot be read."""
     broken = [problem for problem in examined.problems if problem.kind != "rule"]
     if broken:
-        more = f"; `eeio validate` lists all {len(broken)} problems" if len(broken) > 1 else ""
+        more = ""
+        if len(broken) > 1:
+            more = f"; `eeio validate` lists all {len(broken)} problems"
         raise RejectedError(f"{path}: {broken[0].where}: {broken[0].what}{more}")
 
 

@@ -47,12 +47,18 @@ def validate(request: ValidateRequest) -> int:
     elif problems:
         rows = tuple((one.kind, one.where, one.what) for one in problems)
         print(render_table(Table("Problems", ("Kind", "Where", "What"), rows, frozenset()), None))
-        count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
+        count = "1 problem"
+        if len(problems) != 1:
+            count = f"{len(problems)} problems"
         print(f"eeio: {count}: not fit for publication", file=sys.stderr)
     else:
-        signed = "" if examined.signer is None else f"; signed by {shown(examined.signer)}"
+        signed = ""
+        if examined.signer is not None:
+            signed = f"; signed by {shown(examined.signer)}"
         print(f"{shown(str(request.bundle))}: whole, readable, and fit for publication{signed}")
-    return EXIT_FAILED if problems else EXIT_DONE
+    if problems:
+        return EXIT_FAILED
+    return EXIT_DONE
 
 
 COMMAND = Command(

@@ -86,7 +86,9 @@ def calibrate(request: CalibrateRequest) -> int:
     if request.reference is not None:
         return _against_reference(request, request.reference)
     _check(request)
-    meter = None if request.meter is None else _opened(request.meter)
+    meter = None
+    if request.meter is not None:
+        meter = _opened(request.meter)
     if meter is not None and not isinstance(meter, LoggedMeter):
         return _delay(meter, request)
     if meter is not None and meter.channels[0].quantity != "power_w":
@@ -174,7 +176,10 @@ def _forget(meter: str) -> int:
         known = {found.meter for found in calibration.stored()} | set(calibration.stored_delays())
         names = ", ".join(sorted(known)) or "none"
         raise RejectedError(f"there is no calibration of the meter '{meter}'; there are: {names}")
-    print(f"{meter}: {removed} calibration{'s' if removed > 1 else ''} removed")
+    plural = ""
+    if removed > 1:
+        plural = "s"
+    print(f"{meter}: {removed} calibration{plural} removed")
     return EXIT_DONE
 
 

@@ -66,7 +66,9 @@ class CheckRequest:
 def check_meter(request: CheckRequest) -> int:
     with opened([request.spec]) as meters:
         checked = check(meters, request.rate, request.seconds)
-        of_suite = [] if request.suite is None else _of_suite(request, request.suite, meters)
+        of_suite = []
+        if request.suite is not None:
+            of_suite = _of_suite(request, request.suite, meters)
     if request.format == "json":
         body = {
             "schema_version": 1,
@@ -82,7 +84,9 @@ def check_meter(request: CheckRequest) -> int:
         )
         print("\n".join(map(shown, lines)))
     is_enough = bool(checked) and all(each.why_not is None for each in checked)
-    return EXIT_DONE if is_enough else EXIT_FAILED
+    if is_enough:
+        return EXIT_DONE
+    return EXIT_FAILED
 
 
 def _of_suite(request: CheckRequest, suite: str, meters: Sequence[Meter]) -> list[str]:
@@ -109,7 +113,9 @@ def _details(checked: Checked) -> list[str]:
     step = "no step was seen"
     if checked.resolution is not None:
         step = f"smallest step {number(checked.resolution)} {checked.unit}"
-    power = "no power" if checked.power_w is None else f"{number(checked.power_w)} W"
+    power = "no power"
+    if checked.power_w is not None:
+        power = f"{number(checked.power_w)} W"
     lines = [
         "",
         f"{checked.meter}, {checked.domain} ({checked.kind}): {power}",

@@ -71,7 +71,9 @@ def show_list(request: ListRequest) -> int:
             )
             for finding in discover(replay.root)
         ]
-        return _print_json(listed, replay) if as_json else _print_text(listed, (), {})
+        if as_json:
+            return _print_json(listed, replay)
+        return _print_text(listed, (), {})
 
 
 def _print_json(findings: Sequence[Detected], replay: Replay | None) -> int:
@@ -160,9 +162,15 @@ class _Probed:
         if self.reason:
             yield f"{'':9}{self.reason}"
         for channel, value in zip(meter.channels, self.values, strict=True):
-            unit = "W" if channel.quantity == "power_w" else "J"
-            shown = "no value" if value is None else f"{value:.6g} {unit}"
-            added = "added" if channel.in_domain_total else "not added"
+            unit = "J"
+            if channel.quantity == "power_w":
+                unit = "W"
+            shown = "no value"
+            if value is not None:
+                shown = f"{value:.6g} {unit}"
+            added = "not added"
+            if channel.in_domain_total:
+                added = "added"
             yield f"{'':9}{channel.name}: {channel.domain}, {shown}, {added}"
             doubt = channel.doubt and f"doubtful: {channel.doubt}"
             remarks = (channel.contents.text(), channel.remark, doubt)
@@ -191,7 +199,9 @@ def _probe(specs: Sequence[str], as_json: bool) -> int:
         raise RejectedError(str(error)) from error
     try:
         readings = [_read(meter) for meter in meters]
-        now = [] if as_json else power_now([m for m in meters if not isinstance(m, LoggedMeter)])
+        now = []
+        if not as_json:
+            now = power_now([m for m in meters if not isinstance(m, LoggedMeter)])
         probed = [
             _Probed(
                 meter,
@@ -241,7 +251,9 @@ def _verified(spec: str) -> str | None:
 
 def _label(spec: str) -> str:
     how = about(parse_spec(spec)[0]).verified
-    return "" if how is None else f", verified on {how}"
+    if how is None:
+        return ""
+    return f", verified on {how}"
 
 
 def _read(meter: Meter) -> tuple[Sequence[float | None], str | None]:
@@ -258,7 +270,9 @@ def _print_text(
     delays: Mapping[str, Delay],
 ) -> int:
     for finding in sorted(findings, key=lambda f: not f.available):
-        state = "ok     " if finding.available else "missing"
+        state = "missing"
+        if finding.available:
+            state = "ok     "
         where = f"{finding.kind}, {', '.join(finding.domains) or 'no domain'}{_label(finding.spec)}"
         print(f"{state}  {finding.spec:14} {where}")
         for domain, contents in finding.contents.items():

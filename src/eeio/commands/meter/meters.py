@@ -73,11 +73,15 @@ def line(reading: EnergyReading) -> str:
         return f"{head}invalid"
     if (unknown := _unknown(reading)) is not None:
         return f"{head}{unknown}"
-    estimate = "" if reading.kind == "measured" else f"  {kind_word(reading)}"
+    estimate = ""
+    if reading.kind != "measured":
+        estimate = f"  {kind_word(reading)}"
+    doubtful = ""
+    if reading.doubtful:
+        doubtful = "  doubtful"
     return (
         f"{head}{reading.energy_j:12.2f} J ± {reading.uncertainty_j or 0.0:.2f}"
-        f"  {reading.power_w:9.2f} W  coverage {reading.coverage:.1%}{estimate}"
-        + ("  doubtful" if reading.doubtful else "")
+        f"  {reading.power_w:9.2f} W  coverage {reading.coverage:.1%}{estimate}{doubtful}"
     )
 
 

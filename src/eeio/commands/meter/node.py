@@ -113,7 +113,9 @@ def _until_input_ends(request: NodeRequest) -> int:
 
 def _meters(specs: Sequence[str], counted: bool) -> AbstractContextManager[Sequence[Meter]]:
     """Of a node that counts for nothing none: it need not have any."""
-    return opened(specs) if counted else nullcontext(())
+    if counted:
+        return opened(specs)
+    return nullcontext(())
 
 
 COMMAND = Command(

@@ -81,7 +81,9 @@ def _check_replaceable(file: Path) -> None:
     is_file = stat.S_ISREG(status.st_mode)
     if is_file and inputs.read_bytes(file, inputs.TABLE_BYTES).startswith(_PAGE_BEGIN):
         return
-    what = "eeio did not write it" if is_file else "it is not a plain file"
+    what = "it is not a plain file"
+    if is_file:
+        what = "eeio did not write it"
     raise RejectedError(f"--textfile {file} exists, and {what}. Remove it, or name another file")
 
 

@@ -58,7 +58,9 @@ def show_sum(request: SumRequest) -> int:
         if counted is not None:
             print(f"{'slurm':12}{_slurm_text(counted, total)}")
     valid = bool(total.readings) and all(reading.valid for reading in total.readings)
-    return EXIT_DONE if valid else EXIT_DONE_WITH_INVALID_RUNS
+    if valid:
+        return EXIT_DONE
+    return EXIT_DONE_WITH_INVALID_RUNS
 
 
 def _slurm_text(counted: slurm.StepEnergy | str, total: cluster.Sum) -> str:
@@ -70,7 +72,9 @@ def _slurm_text(counted: slurm.StepEnergy | str, total: cluster.Sum) -> str:
         for reading in total.readings
         if reading.valid and reading.energy_j
     ]
-    text = f"; {', '.join(ratios)}" if ratios else ""
+    text = ""
+    if ratios:
+        text = f"; {', '.join(ratios)}"
     return f"{counted.energy_j} J in {counted.duration_s} s, step {counted.step} by sacct{text}"
 
 

@@ -80,7 +80,9 @@ def chart(values: Sequence[float | None], bars: str, width: int) -> str:
     def bar(value: float | None) -> str:
         if value is None:
             return _MISSING
-        share = max(0.0, value) / most if most > 0 else 0.0
+        share = 0.0
+        if most > 0:
+            share = max(0.0, value) / most
         return bars[min(len(bars) - 1, int(len(bars) * share))]
 
     return "".join(map(bar, values))
@@ -101,7 +103,10 @@ def watch(request: WatchRequest) -> int:
                 print()
     for (meter, domain), of_domain in observed.items():
         if of_domain.count:
-            values = f"{of_domain.count} value{'s' if of_domain.count > 1 else ''}"
+            plural = ""
+            if of_domain.count > 1:
+                plural = "s"
+            values = f"{of_domain.count} value{plural}"
             print(f"{meter:12}{domain:8}  {of_domain.text()} of {values}", file=sys.stderr)
     return EXIT_DONE
 
@@ -141,7 +146,9 @@ def _watch(
 
 def _live_line(of_domain: Observed) -> str:
     text = of_domain.text()
-    bars = _BARS if _shows(sys.stdout.encoding) else _ASCII_BARS
+    bars = _ASCII_BARS
+    if _shows(sys.stdout.encoding):
+        bars = _BARS
     room = shutil.get_terminal_size().columns - len(text) - 14
     return f"{'':10}{text}  {chart(of_domain.last, bars, room)}"
 
@@ -159,8 +166,13 @@ def _watch_line(reading: EnergyReading) -> str:
     head = f"{time.strftime('%H:%M:%S')}  {reading.meter:12}{reading.domain:7} "
     if reading.power_w is None:
         return f"{head}{'-':>11}    {'; '.join(reading.reasons)[:90]}"
-    estimate = "" if reading.kind == "measured" else f"  {kind_word(reading)}"
-    return f"{head}{reading.power_w:11.2f} W{estimate}{'  doubtful' if reading.doubtful else ''}"
+    estimate = ""
+    if reading.kind != "measured":
+        estimate = f"  {kind_word(reading)}"
+    doubtful = ""
+    if reading.doubtful:
+        doubtful = "  doubtful"
+    return f"{head}{reading.power_w:11.2f} W{estimate}{doubtful}"
 
 
 COMMAND = Command(

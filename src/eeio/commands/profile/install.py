@@ -30,8 +30,13 @@ def install(request: InstallRequest) -> int:
             print(f"eeio: {error}", file=sys.stderr)
             failed += 1
             continue
-        print(f"{profile.identifier}: {f'{tool.version} {tool.path}' if tool else 'ready'}")
-    return EXIT_FAILED if failed else EXIT_DONE
+        state = "ready"
+        if tool:
+            state = f"{tool.version} {tool.path}"
+        print(f"{profile.identifier}: {state}")
+    if failed:
+        return EXIT_FAILED
+    return EXIT_DONE
 
 
 COMMAND = Command(

@@ -117,7 +117,9 @@ def new_profile(request: NewRequest) -> int:
     folder = _folder(request.folder)
     _check_free(workload)
     target = folder / workload.profile
-    suite = None if request.suite is None else Path(request.suite).absolute()
+    suite = None
+    if request.suite is not None:
+        suite = Path(request.suite).absolute()
     if suite is not None and (suite.exists() or suite == target):
         raise RejectedError(f"{suite} exists and is not overwritten")
     if suite is not None:

@@ -58,7 +58,9 @@ def frequency(request: FrequencyRequest) -> int:
         described = frequencies.describe(root)
         print(_to_json(described) if request.format == "json" else _lines(described))
         return EXIT_DONE
-    wanted_hz = None if wanted in _ENDS else frequencies.parse_hz(wanted)
+    wanted_hz = None
+    if wanted not in _ENDS:
+        wanted_hz = frequencies.parse_hz(wanted)
     if shutil.which(command[0]) is None:
         raise RejectedError(f"{command[0]}: no such program")
     with drive_lock(frequencies.lock_name(root)):
@@ -86,7 +88,9 @@ def _run(
         print(json.dumps(body, indent=1))
     if exit_code < 0:
         return EXIT_SIGNAL_BASE - exit_code
-    return EXIT_DONE if exit_code == 0 and not failures else EXIT_FAILED
+    if exit_code == 0 and not failures:
+        return EXIT_DONE
+    return EXIT_FAILED
 
 
 def _to_json(found: Processors) -> str:

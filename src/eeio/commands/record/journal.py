@@ -117,7 +117,9 @@ def journal(request: JournalRequest) -> int:
         print(render_table(program.table(traced, body), terminal.width()))
     if traced.exit_code < 0:
         return EXIT_SIGNAL_BASE - traced.exit_code
-    return EXIT_DONE if traced.exit_code == 0 else EXIT_FAILED
+    if traced.exit_code == 0:
+        return EXIT_DONE
+    return EXIT_FAILED
 
 
 def _delay(request: JournalRequest) -> program.Delay | None:

@@ -90,6 +90,9 @@ def record_command(request: PowerRequest) -> int:
     ):
         try:
             with signals_raise("so is the command", (signal.SIGTERM,)):
+                output = None
+                if request.format == "json":
+                    output = sys.stderr
                 recording = record(
                     command,
                     meters,
@@ -97,7 +100,7 @@ def record_command(request: PowerRequest) -> int:
                     rate_hz=request.rate,
                     idle_s=request.idle,
                     timeout_s=request.timeout,
-                    stdout=sys.stderr if request.format == "json" else None,
+                    stdout=output,
                     say=lambda text: print(f"eeio: {text}", file=sys.stderr),
                 )
         except PowerError as error:
@@ -120,7 +123,9 @@ def record_command(request: PowerRequest) -> int:
     if recording.exit_code != 0 or recording.timed_out:
         return EXIT_FAILED
     valid = all(reading.valid for reading in recording.readings)
-    return EXIT_DONE if valid else EXIT_DONE_WITH_INVALID_RUNS
+    if valid:
+        return EXIT_DONE
+    return EXIT_DONE_WITH_INVALID_RUNS
 
 
 def _grades(recording: Recording, profile: GradeRules | None, settled_s: float) -> list[Grade]:
@@ -134,7 +139,9 @@ def _grades(recording: Recording, profile: GradeRules | None, settled_s: float) 
 
 
 def _print_recording(recording: Recording, grades: Sequence[Grade]) -> None:
-    ended = "ran out of time" if recording.timed_out else f"exit code {recording.exit_code}"
+    ended = "ran out of time"
+    if not recording.timed_out:
+        ended = f"exit code {recording.exit_code}"
     print(f"\n{recording.duration_s:.3f} s, {ended}")
     for reading in recording.readings:
         print(line(reading))
@@ -163,7 +170,9 @@ def _print_breakdown(recording: Recording) -> None:
     for low, high, more in zip(idle, busy, above_idle(busy, idle), strict=True):
         print(f"{high.part:12}{_watts(low):>18}{_watts(high):>18}{_watts(more):>18}")
         # What is above idle has the busy part's reason, or the idle part's.
-        reason = high.reason if high.power_w is None else more.reason
+        reason = more.reason
+        if high.power_w is None:
+            reason = high.reason
         if reason:
             print(f"{'':12}{reason}")
 

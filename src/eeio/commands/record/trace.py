@@ -115,7 +115,9 @@ def trace(request: TraceRequest) -> int:
         write_file(request.replay, csv)
     if result.exit_code < 0:
         return EXIT_SIGNAL_BASE - result.exit_code
-    return EXIT_DONE if result.exit_code == 0 else EXIT_FAILED
+    if result.exit_code == 0:
+        return EXIT_DONE
+    return EXIT_FAILED
 
 
 def _none_of(found: Traced, names: Sequence[str]) -> str | None:

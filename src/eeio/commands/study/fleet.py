@@ -101,7 +101,9 @@ def submit(request: SubmitRequest) -> int:
     if request.dry_run:
         print(f"not submitted; the job script is {script}")
         return EXIT_DONE
-    partition = [] if request.partition is None else [f"--partition={request.partition}"]
+    partition = []
+    if request.partition is not None:
+        partition = [f"--partition={request.partition}"]
     fleet = submitting.submit(fleet, folder, partition)
     print(f"jobs {fleet.jobs[0]} to {fleet.jobs[-1]}: {suite} on {len(fleet.nodes)} nodes")
     print(f"results: eeio fleet collect {shlex.quote(str(folder))}")
@@ -116,7 +118,9 @@ def _checked_suite(name: str, run_options: Sequence[str]) -> str:
         raise RejectedError(
             "--name: a fleet names the campaigns itself, by its folder and the node"
         )
-    return str(folder.absolute()) if "/" in name else name
+    if "/" in name:
+        return str(folder.absolute())
+    return name
 
 
 def _without_demo(nodes: "Sequence[NodeResults]") -> "list[NodeResults]":
@@ -147,7 +151,9 @@ def collect(request: CollectRequest) -> int:
     rejected = (*collected.rejected, *collected.remarks)
     write_document(request, document(compared, rejected, title, tuple(warnings)))
     done = all(node.state == "complete" for node in compared.nodes)
-    return EXIT_DONE if done and not collected.rejected else EXIT_DONE_WITH_INVALID_RUNS
+    if done and not collected.rejected:
+        return EXIT_DONE
+    return EXIT_DONE_WITH_INVALID_RUNS
 
 
 COMMAND = Family(

@@ -93,7 +93,9 @@ def make(
         _planned(command, executions, how, directory)
         for command, executions in zip(commands, how_often, strict=True)
     ]
-    repetitions = how.repetitions if rule is None else max(3, min(how.repetitions, 4))
+    repetitions = how.repetitions
+    if rule is not None:
+        repetitions = max(3, min(how.repetitions, 4))
     repetitions = max(repetitions, how.least or 0)
     plan = Plan(
         name="",
@@ -116,7 +118,9 @@ def make(
 def _runs_in_block(executions: Executions, repetitions: int, commands: int) -> int:
     if not executions.share_process:
         return 1
-    blocks = 1 if commands == 1 else _BLOCKS
+    blocks = _BLOCKS
+    if commands == 1:
+        blocks = 1
     return min(_MOST_IN_BLOCK, math.ceil(repetitions / blocks))
 
 
@@ -129,17 +133,25 @@ def _planned(
         "cache": "cold" if how.cold else "warm",
         "directory": directory,
         "timeout_s": f"{how.timeout_s:g}",
-        **({"prepare": how.prepare} if how.prepare else {}),
-        **({"conclude": how.conclude} if how.conclude else {}),
-        **({"stdin": how.stdin} if how.stdin else {}),
-        **({"ignore_failure": "on"} if how.ignore_failure else {}),
-        **({"flush": "each"} if executions.writes and executions.count > 1 else {}),
-        **({shared_process.FACTOR: shared_process.SHARED} if executions.share_process else {}),
     }
+    if how.prepare:
+        factors["prepare"] = how.prepare
+    if how.conclude:
+        factors["conclude"] = how.conclude
+    if how.stdin:
+        factors["stdin"] = how.stdin
+    if how.ignore_failure:
+        factors["ignore_failure"] = "on"
+    if executions.writes and executions.count > 1:
+        factors["flush"] = "each"
+    if executions.share_process:
+        factors[shared_process.FACTOR] = shared_process.SHARED
     # Where it ran, how often in a run, and when it is given up, is not what was asked. A named
     # command is the same one, however its text changes.
     how_often = {"directory", "count", "flush", "timeout_s", shared_process.FACTOR}
-    left_out = factors.keys() - {"cache"} if command.name else how_often
+    left_out = how_often
+    if command.name:
+        left_out = factors.keys() - {"cache"}
     described = {k: v for k, v in factors.items() if k not in left_out}
     described |= {"words": command.name or command.text, **command.parameters}
     experiment = Experiment(

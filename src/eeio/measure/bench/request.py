@@ -28,7 +28,9 @@ class Command:
     @property
     def as_factor(self) -> str:
         """As the profile's loop takes it."""
-        return json.dumps(self.call if isinstance(self.call, str) else list(self.call))
+        if isinstance(self.call, str):
+            return json.dumps(self.call)
+        return json.dumps(list(self.call))
 
 
 def _plain(
@@ -127,18 +129,24 @@ def _filled(command: Command, values: Mapping[str, str]) -> Command:
     filled = fill(call) if isinstance(call, str) else tuple(fill(word) for word in call)
     if name is not None and values:
         assigned = ", ".join(f"{k} = {v}" for k, v in values.items() if f"{{{k}}}" not in name)
-        name = fill(name) + (f" ({assigned})" if assigned else "")
+        name = fill(name)
+        if assigned:
+            name += f" ({assigned})"
     return Command(fill(command.text), filled, values, name)
 
 
 def _call(text: str, shell: str | None) -> str | tuple[str, ...]:
     if shell is None:
         return text
-    started = text if shell == "none" else shell
+    started = shell
+    if shell == "none":
+        started = text
     try:
         program = tuple(shlex.split(started))
     except ValueError as error:
         raise RejectedError(f"{started}: {error}") from error
     if not program:
         raise RejectedError("--shell: an empty command")
-    return program if shell == "none" else (*program, "-c", text)
+    if shell == "none":
+        return program
+    return (*program, "-c", text)

@@ -100,14 +100,18 @@ def _others_write(directory: str) -> bool:
 
 def _once(command: Command, how: How, directory: str) -> Trial:
     with tempfile.TemporaryDirectory(prefix="eeio-bench-", dir=temporary_folder()) as output:
+        ignore_failure = "off"
+        if how.ignore_failure:
+            ignore_failure = "on"
         options = [
             f"command={command.as_factor}",
             "count=1",
             f"directory={directory}",
             f"output={output}",
-            f"ignore_failure={'on' if how.ignore_failure else 'off'}",
-            *([f"stdin={how.stdin}"] if how.stdin else []),
+            f"ignore_failure={ignore_failure}",
         ]
+        if how.stdin:
+            options.append(f"stdin={how.stdin}")
         drive = backing_device(Path(directory))[0]
         before_bytes = _written_bytes(drive)
         orphans = Orphans(mark())
@@ -129,12 +133,17 @@ def _once(command: Command, how: How, directory: str) -> Trial:
             raise RejectedError(f"{stderr or 'it cannot be run'}")
         body = json.loads(results.read_text(encoding="utf-8"))
     if code != 0:
-        hint = "; a shell finds no such command" if code == 127 else ""
+        hint = ""
+        if code == 127:
+            hint = "; a shell finds no such command"
         free = os.statvfs(directory)
         if free.f_bavail * free.f_frsize < _FULL_BYTES:
             hint += f"; the disk of {directory} is full"
+        message = ""
+        if stderr:
+            message = f": {stderr}"
         raise EeioError(
-            f"{command.text}: exit code {code}{f': {stderr}' if stderr else ''}{hint}; to measure "
+            f"{command.text}: exit code {code}{message}{hint}; to measure "
             "it anyway, use --ignore-failure"
         )
     if left := left + body["left"]:
@@ -153,7 +162,9 @@ def _once(command: Command, how: How, directory: str) -> Trial:
 
 def _written_bytes(drive: BlockDevice | None) -> int:
     """Of a drive, since boot; 0 without one."""
-    return 0 if drive is None else read_counters(drive).written_bytes
+    if drive is None:
+        return 0
+    return read_counters(drive).written_bytes
 
 
 @dataclass(frozen=True)
@@ -185,7 +196,10 @@ def _ended(options: Sequence[str], timeout_s: float, directory: str | None = Non
             _end(process)
         errors.seek(max(0, errors.tell() - 4096))
         lines = errors.read().decode(errors="replace").strip().splitlines()
-    return _Ended(code, lines[-1][:300] if lines else "", process.pid, left)
+    last_line = ""
+    if lines:
+        last_line = lines[-1][:300]
+    return _Ended(code, last_line, process.pid, left)
 
 
 def _exit_code(process: "subprocess.Popen[bytes]", timeout_s: float) -> int | None:
@@ -201,7 +215,9 @@ def _exit_code(process: "subprocess.Popen[bytes]", timeout_s: float) -> int | No
         has_ended = select.select([descriptor], [], [], timeout_s)[0]
     finally:
         os.close(descriptor)
-    return process.wait() if has_ended else None
+    if not has_ended:
+        return None
+    return process.wait()
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
@@ -221,7 +237,9 @@ def _shell(text: str | None, how: How, directory: str, option: str) -> None:
     if ended.code is None:
         raise EeioError(f"{option} {text}: not done after {how.timeout_s:g} s, and was ended")
     if ended.code != 0:
-        words = f": {ended.stderr}" if ended.stderr else ""
+        words = ""
+        if ended.stderr:
+            words = f": {ended.stderr}"
         raise EeioError(f"{option} {text}: exit code {ended.code}{words}")
     if left:
         raise EeioError(

@@ -27,7 +27,8 @@ def calibrate(spec: str, reference_spec: str, directory: Path | None, seed: int 
     no domain could be calibrated."""
     with _opened(spec, reference_spec) as (meter, reference):
         pairs = _comparable(meter, reference)
-        seed = random.SystemRandom().randrange(2**31) if seed is None else seed
+        if seed is None:
+            seed = random.SystemRandom().randrange(2**31)
         order = steps.loads(seed, writes=directory is not None)
         opened = (meter, reference)
         lengths = steps.lengths_s(opened)

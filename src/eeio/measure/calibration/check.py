@@ -58,7 +58,9 @@ class Checked:
         fine_s, ranked_s = self.windows_s
         if self.why_not is not None or ranked_s is None:
             return f"not good enough: {self.why_not}"
-        fine = "no phase at 5 %" if fine_s is None else f"5 %: {number(fine_s)} s"
+        fine = "no phase at 5 %"
+        if fine_s is not None:
+            fine = f"5 %: {number(fine_s)} s"
         return f"good enough for phases of {number(ranked_s)} s and more at 10 % ({fine})"
 
     @property
@@ -110,11 +112,16 @@ def _checked(
     columns = [values for _, values in channels]
     apart_s = sorted(s for values in columns for s in _changes_s(samples.times_s, values))
     steps = [step for values in columns for step in _steps(values)]
-    changes_s = statistics.median(apart_s) if apart_s else None
+    changes_s = None
+    if apart_s:
+        changes_s = statistics.median(apart_s)
     delays = dict.fromkeys(
         "not known: it is assumed to be punctual" if channel.delay is None else channel.delay.text
         for channel, _ in channels
     )
+    longest_s = None
+    if apart_s:
+        longest_s = apart_s[-1]
     return Checked(
         meter=reading.meter,
         domain=reading.domain,
@@ -122,7 +129,7 @@ def _checked(
         power_w=reading.power_w,
         period_s=samples.info.period_s,
         changes_s=changes_s,
-        longest_s=apart_s[-1] if apart_s else None,
+        longest_s=longest_s,
         resolution=min(steps, default=None),
         unit="J" if any(channel.quantity == "energy_j" for channel, _ in channels) else "W",
         accuracy=min(channel.accuracy_relative for channel, _ in channels),
@@ -140,7 +147,9 @@ def _windows_s(
     """The shortest phases for SHARES. A value that changes at each reading may change more often
     than it was read."""
     is_seldom = changes_s is not None and changes_s >= _SELDOM * period_s
-    seldom_s = changes_s if changes_s is not None and is_seldom else 0.0
+    seldom_s = 0.0
+    if changes_s is not None and is_seldom:
+        seldom_s = changes_s
     windows_s = [
         resolvable_s(meter, (rate_hz, COUNTER_RATE_HZ), share, seldom_s) for share in SHARES
     ]

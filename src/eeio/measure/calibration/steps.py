@@ -49,7 +49,8 @@ class Load:
 def loads(seed: int, *, writes: bool) -> list[Load]:
     """All steps, in the random order of the seed."""
     every = [Load(share) for share in SHARES]
-    every += [Load(share, True) for share in WRITE_SHARES] if writes else []
+    if writes:
+        every += [Load(share, True) for share in WRITE_SHARES]
     order = every * REPEATS
     random.Random(seed).shuffle(order)
     return order
@@ -84,7 +85,9 @@ def run(
         windows.append((start_s, end_s))
         if (temperature_c := hottest_c()) is not None:
             temperatures_c.append(temperature_c)
-    span = (min(temperatures_c), max(temperatures_c)) if temperatures_c else None
+    span = None
+    if temperatures_c:
+        span = (min(temperatures_c), max(temperatures_c))
     return windows, span
 
 
@@ -122,7 +125,9 @@ def domains(meter: Meter, reference: Meter) -> list[tuple[Domain, Domain, Sees]]
     ]
     found: list[tuple[Domain, Domain, Sees]] = []
     for domain, wider in pairs:
-        sees: Sees = "the same" if domain == wider else "less"
+        sees: Sees = "less"
+        if domain == wider:
+            sees = "the same"
         if set(ours[domain].includes) & set(theirs[wider].leaves_out):
             sees = "less"
         elif domain in INSIDE[wider] or set(theirs[wider].includes) & set(ours[domain].leaves_out):
@@ -159,9 +164,12 @@ def step_powers(
             for r in bad
         ]
     if len(found) < FEWEST_STEPS:
+        reason = "the meters gave no readings"
+        if reasons:
+            reason = reasons[0]
         raise EeioError(
             f"{len(found)} of {len(windows)} steps are usable, and {FEWEST_STEPS} are needed: "
-            + (reasons[0] if reasons else "the meters gave no readings")
+            + reason
         )
     return found
 

@@ -32,14 +32,18 @@ def annotated(campaign: str, suite: str | None, runs: int) -> Iterator[None]:
     if not os.environ.get(URL):
         yield
         return
-    tags = ["eeio", f"host:{socket.gethostname()}", *([f"suite:{suite}"] if suite else [])]
+    tags = ["eeio", f"host:{socket.gethostname()}"]
+    if suite:
+        tags.append(f"suite:{suite}")
     begun_ms = _now_ms()
     _send({"time": begun_ms, "tags": tags, "text": f"{campaign}: begin, {runs} runs left"})
     how = "end"
     try:
         yield
     except BaseException as error:
-        how = "interrupted" if not isinstance(error, Exception) else "failed"
+        how = "failed"
+        if not isinstance(error, Exception):
+            how = "interrupted"
         raise
     finally:
         _send({"time": begun_ms, "timeEnd": _now_ms(), "tags": tags, "text": f"{campaign}: {how}"})

@@ -59,7 +59,9 @@ class Counted:
     def remark_on_others(self, written_bytes: float) -> str | None:
         """That other drives wrote, where no control group shows whose bytes these are: a drive's
         own writes of its journal may stand in for the bytes of the command that went there."""
-        limit_bytes = (1 - _EXACT_SHARE) * written_bytes if written_bytes else _COMMIT_BYTES
+        limit_bytes: float = _COMMIT_BYTES
+        if written_bytes:
+            limit_bytes = (1 - _EXACT_SHARE) * written_bytes
         if self.own is not None or (self.elsewhere_bytes or 0) <= limit_bytes:
             return None
         return (
@@ -98,7 +100,10 @@ def at_drive(
     if phase.durable_reason == WROTE_NOTHING:
         # Only with a change of the file system the flush is the command's.
         is_changed = counted.until_flush.written_bytes >= LEAST_CHANGE_BYTES
-        phase = replace(phase, durable_reason=None if is_changed else WROTE_NOTHING)
+        durable_reason = None
+        if not is_changed:
+            durable_reason = WROTE_NOTHING
+        phase = replace(phase, durable_reason=durable_reason)
     elif phase.durable_reason is None:
         late = _why_late(account, counted)
         phase = replace(phase, durable_reason=late)
@@ -115,9 +120,13 @@ def _with_bytes(phase: PhaseResult, read: float | None, written: float | None) -
     counts: Mapping[str, float | None] = {READ: read, WRITTEN: written}
     others = {name: value for name, value in phase.metrics.items() if name not in counts}
     known = {name: value for name, value in counts.items() if value is not None}
-    total = int(sum(known.values())) if len(known) == len(counts) else None
+    total = None
+    if len(known) == len(counts):
+        total = int(sum(known.values()))
     lasted_s = (phase.end_s or 0.0) - (phase.start_s or 0.0)
-    rate = total / lasted_s if total and lasted_s > 0 else None
+    rate = None
+    if total and lasted_s > 0:
+        rate = total / lasted_s
     return replace(
         phase, metrics={**others, **known}, bytes_moved=total, bandwidth_bytes_per_s=rate
     )
@@ -169,7 +178,9 @@ def _written(phase: PhaseResult, counted: Counted, target: other_io.Target) -> _
     share = 1 + other_io.NOTE_SHARE
     if target.journals_data:
         share += other_io.JOURNAL_OF_DATA_SHARE
-    commit_bytes = _COPYING_COMMIT_BYTES if target.copies else _COMMIT_BYTES
+    commit_bytes = _COMMIT_BYTES
+    if target.copies:
+        commit_bytes = _COPYING_COMMIT_BYTES
     commits_bytes = commit_bytes * phase.metrics.get("executions", 1.0)
     if moved > share * account + _slack_bytes(target) + commits_bytes:
         return _Figure(None, _by_others("wrote", moved, account))
@@ -177,7 +188,9 @@ def _written(phase: PhaseResult, counted: Counted, target: other_io.Target) -> _
 
 
 def _slack_bytes(target: other_io.Target) -> float:
-    return COPYING_SLACK_BYTES if target.copies else SLACK_BYTES
+    if target.copies:
+        return COPYING_SLACK_BYTES
+    return SLACK_BYTES
 
 
 def _by_others(verb: str, moved: float, account: float) -> str:

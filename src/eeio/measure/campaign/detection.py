@@ -123,7 +123,9 @@ class Detection:
     def lines(self) -> list[str]:
         """A line a question, those that take most first."""
         counts = sorted(set(self.times.repetitions.values()))
-        least = f"{counts[0]} to " if counts[0] < counts[-1] else ""
+        least = ""
+        if counts[0] < counts[-1]:
+            least = f"{counts[0]} to "
         lines = [
             f"to see {self.share:.1%} in 9 of 10 campaigns, by the spread of {self.earlier}: "
             f"{least}{counts[-1]} repetitions, about {duration_text(self.times.expected_s)} (all "
@@ -133,7 +135,9 @@ class Detection:
         if unseen := sum(not need.repetitions for need in self.needed):
             lines.append(f"  {unseen} of {len(self.needed)} need more than 1000: not included")
         for need in self.needed[:_LINES]:
-            many = f"{need.repetitions} repetitions" if need.repetitions else "more than 1000"
+            many = "more than 1000"
+            if need.repetitions:
+                many = f"{need.repetitions} repetitions"
             lines.append(f"  {shown(need.question.label)}: {need.question.metric}: {many}")
         if len(self.needed) > _LINES:
             lines.append(
@@ -142,7 +146,9 @@ class Detection:
         if unknown := self.times.unknown:
             first = shown("; ".join(unknown[:2]))
             more = len(unknown) - 2
-            rest = f"; and {more} more (--format json has all)" if more > 0 else ""
+            rest = ""
+            if more > 0:
+                rest = f"; and {more} more (--format json has all)"
             lines.append(f"  spread unknown for {len(unknown)} experiments: {first}{rest}")
         return lines
 
@@ -153,7 +159,9 @@ def detection(plan: Plan, earlier: Campaign, share: float) -> Detection:
     from eeio.statistics.decision import Rule
 
     adaptive = plan.protocol.adaptive
-    within = Rule() if adaptive is None else Rule(adaptive.indifference, adaptive.floor)
+    within = Rule()
+    if adaptive is not None:
+        within = Rule(adaptive.indifference, adaptive.floor)
     try:
         found = needed(earlier, share, within)
     except EeioError as error:

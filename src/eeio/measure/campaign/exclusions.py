@@ -89,8 +89,12 @@ def _why_cache_stays(options: Options, experiment: Experiment, root: Path) -> st
     elif options.filesystems:
         return "a loop image has no write cache: name a device for --disk-cache"
     else:
-        directory = Path(options.directory) if options.directory else None
-        device = backing_device(directory, root)[0] if directory else None
+        directory = None
+        if options.directory:
+            directory = Path(options.directory)
+        device = None
+        if directory:
+            device = backing_device(directory, root)[0]
     if device is None:
         return "the target has no block device, so there is no write cache to switch"
     return caches.cannot_switch_write_cache(device, experiment.cache.disk)

@@ -74,7 +74,9 @@ def forecast(plan: Plan, suite: Suite, of_here: bool = True) -> Forecast:
         return Forecast(len(plan.runs), full_s, full_s, full_s, full_s, plan.most_bytes_written)
     least_n = plan.protocol.repetitions
     most = _with(plan, [most_repetitions(p, rule, least_n) for p in plan.experiments])
-    stored = _stored_lengths(plan, rule) if of_here else {}
+    stored = {}
+    if of_here:
+        stored = _stored_lengths(plan, rule)
     pilots_s = _pilots_s(plan, rule, stored)
     likely, shortest = (_cut(plan, rule, stored, place) for place in (_LIKELY, 0))
     least_s = _settled(shortest, rule.settle_least_s).expected_s + pilots_s
@@ -181,7 +183,9 @@ def phase_length(
         and pilots.growing_factor(planned, profile, plan.sizes_preset) is not None
     )
     if sized and (runtime_s is None or runtime_s > (least_s or 0.0)):
-        most = f", {runtime_s:g} s at most" if runtime_s else ""
+        most = ""
+        if runtime_s:
+            most = f", {runtime_s:g} s at most"
         return Length(least_s, runtime_s, f"phases of {least_s:g} s and more, by a pilot{most}")
     if runtime_s is not None:
         return Length(None, runtime_s, f"phases of {runtime_s:g} s at most")
@@ -242,7 +246,9 @@ def expected_lengths(plan: Plan, meters: Sequence[Meter]) -> dict[str, Length]:
 
 def cannot_resolve(plan: Plan, meters: Sequence[Meter]) -> list[str]:
     """One line for each meter that is too slow for an experiment, as `eeio plan` shows it."""
-    lengths = expected_lengths(plan, meters) if meters else {}
+    lengths = {}
+    if meters:
+        lengths = expected_lengths(plan, meters)
     lines = [(meter, _resolution(plan, meter, lengths)) for meter in meters]
     return [f"{meter.name}: {line}" for meter, (line, is_too_slow) in lines if is_too_slow]
 
@@ -270,7 +276,8 @@ def _resolution(plan: Plan, meter: Meter, lengths: Mapping[str, Length]) -> tupl
     if short:
         names = [p.description for p in plan.experiments if p.experiment.id in short]
         text += f"; CANNOT resolve {'; '.join(names[:_SHOWN])}"
-        text += f"; and {len(short) - _SHOWN} more" if len(short) > _SHOWN else ""
+        if len(short) > _SHOWN:
+            text += f"; and {len(short) - _SHOWN} more"
     if unsure:
         text += f"; may not resolve {len(unsure)} experiments with possibly shorter phases"
     return text, bool(short)

@@ -111,7 +111,9 @@ def _drain(
         selector.register(end.pipe, selectors.EVENT_READ)
         while True:
             # After the end only data already in the pipes are read.
-            remaining = deadline_s - time.monotonic() if ended_s is None else 0
+            remaining: float = 0
+            if ended_s is None:
+                remaining = deadline_s - time.monotonic()
             ready = [key for key, _ in selector.select(max(remaining, 0))]
             if remaining < 0 or (not ready and ended_s is not None):
                 left_out = {s.name: count for s in streams if (count := s.finish())}

@@ -87,7 +87,9 @@ class JournalWatch(Probe):
         window is the study's, or the library's default."""
         study, variant = self._study, self._planned.variant
         if study is None or variant is None:
-            return delayjc.settings if self._planned.volume == DELAYJC else None
+            if self._planned.volume != DELAYJC:
+                return None
+            return delayjc.settings
         if not VARIANTS[variant].delays:
             return None
         return partial(
@@ -123,7 +125,9 @@ class JournalWatch(Probe):
                     f"ext4+delayjc: {self._delays.calls} fsync calls were delayed in "
                     f"{self._delays.windows} windows of {1e-3 * delayjc.WINDOW_US:g} ms"
                 )
-            reason = (_NONE_DELAYED,) if self._delayed_none() else ()
+            reason: tuple[str, ...] = ()
+            if self._delayed_none():
+                reason = (_NONE_DELAYED,)
             began_s = run.started_monotonic_s
             return [_in_window(phase, trace, began_s, delays, reason) for phase in phases]
         includes_sync = run.experiment.flush in (None, "end")
@@ -131,7 +135,9 @@ class JournalWatch(Probe):
         for study in studies.every().values():
             if study.journal is None:
                 continue
-            of_trace = study.journal.of_trace(trace, includes_sync) if trace is not None else {}
+            of_trace: Mapping[str, float] = {}
+            if trace is not None:
+                of_trace = study.journal.of_trace(trace, includes_sync)
             traced = traced or bool(of_trace)
             figures = {**of_trace, **delays}
             phases = [self._with_metrics(phase, study.journal, figures) for phase in phases]
@@ -189,7 +195,9 @@ def _in_window(
     invalid: tuple[str, ...],
 ) -> PhaseResult:
     """The phase with the trace of its window, and the delayed calls of the complete run."""
-    metrics: dict[str, float] = dict(delays) if phase.operation != "read" else {}
+    metrics: dict[str, float] = {}
+    if phase.operation != "read":
+        metrics = dict(delays)
     if trace is not None and phase.start_s is not None and phase.end_s is not None:
         metrics |= figures(trace, began_s + phase.start_s, began_s + phase.end_s)
     return replace(phase, metrics={**phase.metrics, **metrics}, invalid=(*phase.invalid, *invalid))

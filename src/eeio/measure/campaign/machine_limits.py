@@ -48,7 +48,9 @@ class MachineLimits(Sampling):
         both = (self._before, self._after)
         reached = reached_by(self._of_devices, self._moved, run.phases)
         reached += limits.groups_limits_reached(*both, run.duration_s)
-        remarks = {LIMIT: "; ".join(reached)} if reached else {}
+        remarks = {}
+        if reached:
+            remarks = {LIMIT: "; ".join(reached)}
         if (share := limits.stolen_share(*both, run.duration_s)) is not None:
             remarks[STOLEN] = f"the host used {share:.0%} of the processors' time"
         events = limits.throttled(*both)

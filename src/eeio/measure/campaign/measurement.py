@@ -93,8 +93,12 @@ class Measurement:
         self._installed = installed
         self._journal = journal
         self._volumes = volumes
-        self.raw_device = raw_device(plan.options.device) if plan.options.device else None
-        self._raw_memory = why_in_memory(self.raw_device) if self.raw_device else None
+        self.raw_device: BlockDevice | None = None
+        if plan.options.device:
+            self.raw_device = raw_device(plan.options.device)
+        self._raw_memory: str | None = None
+        if self.raw_device:
+            self._raw_memory = why_in_memory(self.raw_device)
         self._idle_w: dict[tuple[str, str], float] = {}
         self._maxima = Maxima(volumes.folder)
 
@@ -173,7 +177,9 @@ class Measurement:
         raw, device, drives = None, volume.device, volume.devices
         if on_raw_device or is_watched:
             raw = device = self.raw_device
-            drives = () if raw is None else (raw,)
+            drives = ()
+            if raw is not None:
+                drives = (raw,)
         target = _target(on_raw_device, volume, device)
         return _Drives(on_raw_device, is_watched, raw, device, drives, target)
 
@@ -213,7 +219,9 @@ class Measurement:
         if text is None or drives.device is None:
             return None
         controller = nvme_power.controller_of(drives.device.disk_sysfs)
-        at_end = None if controller is None else controller.state()
+        at_end = None
+        if controller is not None:
+            at_end = controller.state()
         if at_end == int(text):
             return None
         return f"the drive was in power state {at_end} at the end, not in {text}"
@@ -290,11 +298,15 @@ class Measurement:
             os.sync()
         is_raw = experiment.experiment.target == "device"
         if experiment.experiment.level != "context" and not is_warm:
-            raw_device = self.raw_device if is_raw else None
+            raw_device = None
+            if is_raw:
+                raw_device = self.raw_device
             dropped = drop_caches(
                 experiment, volume, raw_device, below, self._plan.options.drop_caches_by
             )
-        mount = None if is_raw else mount_of(volume.served or volume.directory)
+        mount = None
+        if not is_raw:
+            mount = mount_of(volume.served or volume.directory)
         never = why_flushes_end_early(mount, every)
         prepare_s = time.monotonic() - started_s
         settled = self._settle(devices, power)
@@ -351,7 +363,9 @@ class Measurement:
         if (known := self._maxima.of(experiment)) is not None:
             return known
         on_raw_device = experiment.experiment.target == "device"
-        device = self.raw_device if on_raw_device else volume.device
+        device = volume.device
+        if on_raw_device:
+            device = self.raw_device
         target = _target(on_raw_device, volume, device)
         probes = (
             DriveCounters(device, experiment, target, self._journal),
@@ -447,6 +461,10 @@ class Measurement:
             command += [factors["directory"], factors["conclude"]]
         else:
             command = [str(installed.executable), *arguments]
+        # Servers of profiles run as other users, and pass through these folders.
+        umask = 0o022
+        if experiment.experiment.is_command:
+            umask = -1
         return invoke(
             command,
             directory=raw,
@@ -457,8 +475,7 @@ class Measurement:
             factors=experiment.factors,
             timeout_s=timeout_s,
             journal=self._journal,
-            # Servers of profiles run as other users, and pass through these folders.
-            umask=-1 if experiment.experiment.is_command else 0o022,
+            umask=umask,
         )
 
     def settings(
@@ -467,20 +484,30 @@ class Measurement:
         """The EEIO_* variables, the same under PTS."""
         options = self._plan.options
         on_raw_device = experiment.experiment.target == "device"
-        maximum = self._maxima.of(experiment) if self._offers_load(experiment) else None
+        maximum = None
+        if self._offers_load(experiment):
+            maximum = self._maxima.of(experiment)
+        maximum_text = ""
+        if maximum is not None:
+            maximum_text = str(maximum.bytes_per_s)
+        device, erased = "", ""
+        if on_raw_device:
+            device = options.device or ""
+        if options.erase:
+            erased = device
         return {
             "EEIO_PRESET": self._plan.sizes_preset,
             "EEIO_DIRECTORY": str(volume.directory),
-            "EEIO_DEVICE": (options.device or "") if on_raw_device else "",
+            "EEIO_DEVICE": device,
             # With the name in EEIO_DEVICE, which profiles compare it with; check_erasable has
             # verified that both options mean the same device. No name is a link.
-            "EEIO_ERASE": (options.device or "") if on_raw_device and options.erase else "",
+            "EEIO_ERASE": erased,
             "EEIO_OUTPUT_DIR": output,
             "EEIO_PYTHON": sys.executable,
             "EEIO_RUN_SEED": str(planned.seed),
             # Only of the measured call: prefilling starts ranks too.
             "EEIO_NODE_POWER": "",
-            SETTING: "" if maximum is None else str(maximum.bytes_per_s),
+            SETTING: maximum_text,
         }
 
     def _read(self, run: Run, observed: Observed) -> Run:
@@ -522,7 +549,9 @@ class Measurement:
         without one, but no bytes (`_no_drive`)."""
         if run.experiment.is_command:
             return None
-        return self._raw_memory if run.experiment.target == "device" else volume.memory
+        if run.experiment.target == "device":
+            return self._raw_memory
+        return volume.memory
 
 
 def _flushed_folder(volume: Volume, watched: BlockDevice | None) -> Path | None:
@@ -535,7 +564,9 @@ def _flushed_folder(volume: Volume, watched: BlockDevice | None) -> Path | None:
 
 def _target(on_raw_device: bool, volume: Volume, device: BlockDevice | None) -> other_io.Target:
     """Where the bytes of a run go."""
-    mount = None if on_raw_device else mount_of(volume.served or volume.directory)
+    mount = None
+    if not on_raw_device:
+        mount = mount_of(volume.served or volume.directory)
     if device is None:
         return other_io.Target(mount)
     return other_io.Target(
@@ -548,19 +579,25 @@ def _ended(
 ) -> Run:
     """The run with its times, its exit code, and the state in which it started."""
     settled = prepared.settled
+    device_name, device_reason, disk_cache = None, volume.device_reason, None
+    if device:
+        device_name, device_reason, disk_cache = device.name, None, caches.write_cache_found(device)
+    settled_after_s, settled_reason = None, None
+    if settled:
+        settled_after_s, settled_reason = settled.after_s, settled.reason
     return replace(
         begun,
         started_utc=iso(capture.started_utc_s),
         started_monotonic_s=capture.started_monotonic_s,
         duration_s=capture.ended_monotonic_s - capture.started_monotonic_s,
         exit_code=capture.exit_code,
-        device=device.name if device else None,
-        device_reason=None if device else volume.device_reason,
-        disk_cache_found=caches.write_cache_found(device) if device else None,
+        device=device_name,
+        device_reason=device_reason,
+        disk_cache_found=disk_cache,
         cache_dropped=prepared.dropped.cache_dropped,
         prepare_s=prepared.prepare_s,
-        settled_after_s=settled.after_s if settled else None,
-        settled_reason=settled.reason if settled else None,
+        settled_after_s=settled_after_s,
+        settled_reason=settled_reason,
     )
 
 
@@ -576,7 +613,9 @@ def _failure(capture: Capture) -> str:
     if capture.exit_code == TIMED_OUT:
         return f"given up after {capture.ended_monotonic_s - capture.started_monotonic_s:.0f} s"
     # As a shell reports that a signal ended its command, or Popen that it ended the wrapper itself.
-    number = capture.exit_code - 128 if capture.exit_code > 128 else -capture.exit_code
+    number = -capture.exit_code
+    if capture.exit_code > 128:
+        number = capture.exit_code - 128
     if capture.exit_code != 0 and number in {known.value for known in signal.Signals}:
         name = signal.Signals(number).name
         return f"killed ({name}) before it was done, and before a flush at its end: {message}"

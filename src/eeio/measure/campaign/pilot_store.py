@@ -160,4 +160,6 @@ def _read(path: Path) -> StoredPilot | str:
 def _word(value: object) -> str:
     if isinstance(value, tuple):
         return ", ".join(map(str, value)) or "none"
-    return "none" if value is None else str(value)
+    if value is None:
+        return "none"
+    return str(value)

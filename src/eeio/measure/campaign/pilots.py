@@ -95,7 +95,9 @@ def growing_factor(planned: PlannedExperiment, profile: Profile, preset: str) ->
     factor = decided.get("grows")
     if factor is None or planned.volume or planned.variant is not None:
         return None
-    return factor if planned.factors.get(factor) == decided.get(factor) else None
+    if planned.factors.get(factor) == decided.get(factor):
+        return factor
+    return None
 
 
 def may_grow(plan: Plan) -> bool:
@@ -183,7 +185,9 @@ def as_stored(
 ) -> PlannedExperiment:
     """The experiment with the work that an earlier pilot found."""
     same = planned.factors[factor] == word
-    grown = planned if same else _with(planned, factor, word, file_bytes)
+    grown = planned
+    if not same:
+        grown = _with(planned, factor, word, file_bytes)
     return replace(grown, pilot=text, sized=factor)
 
 
@@ -205,7 +209,9 @@ def _steps(factor: str, profile: Profile) -> Mapping[str, int] | None:
 
 
 def _amount(steps: Mapping[str, int] | None, word: str) -> int:
-    return steps[word] if steps is not None else parse_size(word)
+    if steps is not None:
+        return steps[word]
+    return parse_size(word)
 
 
 def _at_most(
@@ -270,7 +276,9 @@ def planned_anew(plan: Plan, found: Mapping[str, PlannedExperiment | NotMeasured
             return None
         # Where the suite has the grown one too, one of each stays.
         taken = new.experiment.id != planned.experiment.id and new.experiment.id in ids
-        return planned if taken else new
+        if taken:
+            return planned
+        return new
 
     by_id = {planned.experiment.id: anew(planned) for planned in plan.experiments}
     runs = [(new, run) for run in plan.runs if (new := by_id[run.experiment.experiment.id])]
@@ -341,7 +349,9 @@ def with_run_time(planned: PlannedExperiment, runtime_s: str, result: str) -> Pl
     """The experiment with the proved run time. If that differs, it is another experiment, with
     another id."""
     complete = planned.factors["runtime_s"]
-    text = result if planned.pilot is None else f"{planned.pilot}; {result}"
+    text = result
+    if planned.pilot is not None:
+        text = f"{planned.pilot}; {result}"
     changed = replace(planned, pilot=text, cut_from=complete)
     if runtime_s == complete:
         return changed
@@ -409,7 +419,9 @@ def _means(
 
 
 def _disagrees(moved_bytes: float, phase: Phase, lasted_s: float) -> str | None:
-    apart = moved_bytes / phase.bytes_moved - 1 if phase.bytes_moved else None
+    apart = None
+    if phase.bytes_moved:
+        apart = moved_bytes / phase.bytes_moved - 1
     if apart is not None and abs(apart) <= _MOST_APART + _EDGES_S / lasted_s:
         return None
     return (
@@ -489,7 +501,9 @@ class Pilots:
             factor = growing_factor(planned, plan.profiles[planned.profile], plan.sizes_preset)
             if factor is not None and planned.pilot is None:
                 results[planned.experiment.id] = self._worked(planned, factor, least_s)
-        return planned_anew(plan, on_one_file(results)) if results else plan
+        if results:
+            return planned_anew(plan, on_one_file(results))
+        return plan
 
     def lengths(self) -> Plan:
         """The plan with the shortest proved run times; itself if no run can be shortened. Raises
@@ -504,7 +518,9 @@ class Pilots:
             for planned in plan.experiments
             if planned.cut_from is None and (lengths_s := lengths_to_try(planned, rule, least_s))
         }
-        return planned_anew(plan, results) if results else plan
+        if results:
+            return planned_anew(plan, results)
+        return plan
 
     def _worked(
         self, planned: PlannedExperiment, factor: str, least_s: float
@@ -594,7 +610,9 @@ class Pilots:
     def _known(self, task: PilotTask, planned: PlannedExperiment) -> StoredPilot | None:
         """A valid stored pilot, if those may be used; RejectedError if no other may be."""
         rule = self.plan.protocol.adaptive
-        uses = "each" if rule is None else rule.pilot
+        uses = "each"
+        if rule is not None:
+            uses = rule.pilot
         if uses == "each":
             return None
         known, why = pilot_store.best(task, self.machine, self._disks())

@@ -43,9 +43,13 @@ def make(options: Options, suite: Suite, root: Path = HERE) -> Plan:
         raise RejectedError(f"{options.directory}: no such directory; create it or name another")
     settings = _settings(options, suite, protocol, root)
     entries = _entries(options, suite, protocol, root)
-    device = block_device(Path(options.device), root) if options.device else None
+    device = None
+    if options.device:
+        device = block_device(Path(options.device), root)
     # A file system hides the zones of a host-managed drive.
-    zone = None if options.filesystems else zone_bytes(device)
+    zone = None
+    if not options.filesystems:
+        zone = zone_bytes(device)
     experiments, not_measured = _experiments(options, protocol, settings, entries, zone, root)
     _check_precondition(options, experiments, root)
     _check_number(suite, experiments, protocol.repetitions)
@@ -128,13 +132,16 @@ def _settings(options: Options, suite: Suite, protocol: Protocol, root: Path) ->
 def _target_settings(options: Options, factors: Mapping[str, str]) -> list[Setting]:
     """Where an entry runs: on the device itself, or on each file system. Without a file system to
     make, or for `context`, which measures no I/O, there is one place."""
+    first_filesystem = ""
+    if options.filesystems:
+        first_filesystem = options.filesystems[0]
     if factors.get("level") == "device":
         # With --filesystem the device contains file systems, so the raw rows come from a file.
         if options.device and not options.filesystems:
             return [Setting("device", "")]
-        return [Setting("file", options.filesystems[0] if options.filesystems else "")]
+        return [Setting("file", first_filesystem)]
     if factors.get("level", "context") == "context" or not options.filesystems:
-        return [Setting("file", options.filesystems[0] if options.filesystems else "")]
+        return [Setting("file", first_filesystem)]
     return [Setting(f"file on {filesystem}", filesystem) for filesystem in options.filesystems]
 
 
@@ -142,7 +149,9 @@ def _disk_settings(options: Options, factors: Mapping[str, str]) -> list[str | N
     """States of the drive's write cache an entry runs in; reads do not depend on it."""
     if options.disk_cache == "leave" or factors.get("operation") not in WRITING:
         return [None]
-    return ["on", "off"] if options.disk_cache == "both" else [options.disk_cache]
+    if options.disk_cache == "both":
+        return ["on", "off"]
+    return [options.disk_cache]
 
 
 @dataclass(frozen=True)
@@ -342,7 +351,9 @@ def _check_precondition(
 ) -> None:
     """RejectedError if a device is smaller than the part to overwrite, or no part is."""
     written = [planned for planned in experiments if "precondition" in planned.factors]
-    device = block_device(Path(options.device), root) if options.device else None
+    device = None
+    if options.device:
+        device = block_device(Path(options.device), root)
     most = max((p.file_bytes for p in written if p.experiment.target == "device"), default=0)
     if device is not None and most > device.size_bytes:
         raise RejectedError(

@@ -57,7 +57,9 @@ def to_json(plan: Plan, suite: Suite, *, of_here: bool = True) -> dict[str, Any]
 def refusals(plan: Plan) -> list[str]:
     """Why `run` would not begin, in the order in which it looks; except privileges, because a plan
     may be requested without those of the campaign."""
-    reasons = [] if plan.why_nothing is None else [plan.why_nothing]
+    reasons = []
+    if plan.why_nothing is not None:
+        reasons = [plan.why_nothing]
     try:
         plan.check_room()
     except RejectedError as error:
@@ -138,9 +140,13 @@ def described(
 
 def _protocol(plan: Plan, suite: Suite) -> list[str]:
     protocol = plan.protocol
-    quick = "" if protocol.is_measurement else " (QUICK: not a measurement)"
+    quick = " (QUICK: not a measurement)"
+    if protocol.is_measurement:
+        quick = ""
     in_rounds = protocol.adaptive is not None or protocol.steady is not None
-    order = "rounds, each in random order" if in_rounds else "one random order"
+    order = "one random order"
+    if in_rounds:
+        order = "rounds, each in random order"
     lines = [
         f"{suite.name}: {suite.title}",
         f"preset {plan.options.preset}{quick}, seed {plan.options.seed}",
@@ -199,7 +205,9 @@ def _groups(plan: Plan, lengths_of: Mapping[str, Length]) -> Iterable[str]:
             for name, value in _conditions(planned):
                 values.setdefault(name, {}).setdefault(value)
         text = " ".join(f"{name}={','.join(of)}" for name, of in sorted(values.items()))
-        lasts = [lengths_of[one.experiment.id] for one in found] if lengths_of else []
+        lasts = []
+        if lengths_of:
+            lasts = [lengths_of[one.experiment.id] for one in found]
         if level == "device" and all(p.experiment.target == "file" for p in found):
             level = "device (on a file; --device measures the drive itself)"
         yield "; ".join([f"{len(found)} of {profile}, {level}: {text}", *_lengths_text(lasts)])
@@ -251,7 +259,9 @@ def _written(
         text += f", {share} % of the {rated_bytes / 1e12:g} TB that it is rated for"
     elif size_bytes:
         text += "; --rated-writes takes the writes (TBW) that its data sheet allows"
-    used = None if device is None else percentage_used(device.disk_sysfs)
+    used = None
+    if device is not None:
+        used = percentage_used(device.disk_sysfs)
     if used is not None:
         text += f"; the drive reports {used} % of its rated endurance as used"
     return text
@@ -347,7 +357,9 @@ def _device_lines(node: Path, erased: bool) -> list[str]:
     if not erased:
         return [f"{node}: read only"]
     listed = devices.signatures_listed(devices.signatures_carried(node), node)
-    lost = f", {listed} with it" if listed else "; it contains no file system and no table"
+    lost = "; it contains no file system and no table"
+    if listed:
+        lost = f", {listed} with it"
     if not listed and devices.has_data(node):
         lost = ", data of an unknown kind with it"
     lines = [f"{node}: OVERWRITTEN: all its data are destroyed{lost}"]

@@ -40,7 +40,9 @@ class Plan(Design):
     same drive after the next boot, and /dev/sda perhaps to another one."""
 
     def to_json(self) -> dict[str, Any]:
-        stored = self if self.as_named is None else replace(self, options=self.as_named)
+        stored = self
+        if self.as_named is not None:
+            stored = replace(self, options=self.as_named)
         return Design.to_json(stored)
 
     @property
@@ -70,7 +72,10 @@ class Plan(Design):
         for planned in self.experiments:
             on_device = planned.experiment.target == "device"
             if not on_device or self.options.erase:
-                key = ("device" if on_device else planned.volume, planned.profile)
+                volume = planned.volume
+                if on_device:
+                    volume = "device"
+                key = (volume, planned.profile)
                 written[key] = max(written.get(key, 0), prefilled_bytes(planned))
         return sum(written.values())
 
@@ -125,7 +130,9 @@ class Plan(Design):
             factors = run.experiment.factors
             by_size = run.experiment.file_bytes / _ASSUMED_BANDWIDTH_BYTES_PER_S
             runtime = float(factors.get("runtime_s", 0)) or by_size or DEFAULT_RUNTIME_S
-            by_time = min(runtime, by_size) if by_size else runtime
+            by_time = runtime
+            if by_size:
+                by_time = min(runtime, by_size)
             by_time = max(by_time, _computing_s(factors))
             preset = self.profiles[run.experiment.profile].preset(self.sizes_preset)
             if "each_s" in preset:
@@ -181,8 +188,12 @@ class Plan(Design):
         """
         options = self.options
         if planned.experiment.target == "device":
-            device = block_device(Path(options.device)) if options.device else None
-            return device.size_bytes if device else 0
+            device = None
+            if options.device:
+                device = block_device(Path(options.device))
+            if not device:
+                return 0
+            return device.size_bytes
         if options.directory is None:
             return 0
         free = shutil.disk_usage(options.directory).free + self._left_bytes()
@@ -201,7 +212,9 @@ class Plan(Design):
         device, reason = backing_device(directory, root)
         devices = backing_devices(directory, root)
         check_not_in_memory(devices, str(directory), options.allow_memory_filesystem)
-        on = str(device.node) if device else f"no device: {reason}"
+        on = f"no device: {reason}"
+        if device:
+            on = str(device.node)
         if device is not None and (away := elsewhere(device)) is not None:
             on += f"; {away}"
         return f"{directory}: {mount.filesystem} on {on}"

@@ -62,7 +62,9 @@ def drop_caches(
 ) -> Dropped:
     """Empties the page cache of the test files, or of the raw device, and with the command
     `drop_by` those of servers."""
-    node = None if raw_device is None else raw_device.node
+    node = None
+    if raw_device is not None:
+        node = raw_device.node
     state, reason = caches.drop(volume.test_files, node)
     below_reason = None
     through = remarks_of_caches(below).get(MEMORY_CACHE)
@@ -101,7 +103,9 @@ def _caches_of_directory(experiment: Experiment, volume: Volume) -> list[CacheBe
     if experiment.cache.buffer != "off":
         return []
     reason = why_file_not_direct(directory, mount)
-    return [] if reason is None else [CacheBelow(f"the page cache: {reason}", False)]
+    if reason is None:
+        return []
+    return [CacheBelow(f"the page cache: {reason}", False)]
 
 
 def remarks_of_caches(found: Sequence[CacheBelow]) -> dict[str, str]:

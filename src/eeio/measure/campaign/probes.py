@@ -148,7 +148,9 @@ class Flush(Probe):
         if late_s > _LATEST_FLUSH_S:
             # Without its time: it would count as writing, but no data was written meanwhile.
             done = replace(done, error=f"the flush began {late_s:.2f} s after the tool had ended")
-        self.done = done if self._only_here is None else replace(done, error=self._only_here)
+        if self._only_here is not None:
+            done = replace(done, error=self._only_here)
+        self.done = done
         os.sync()
         self._sync_s = time.monotonic() - done.start_s
 
@@ -306,7 +308,9 @@ class OtherIo(Probe):
         target: other_io.Target,
     ) -> None:
         self._devices = devices
-        self._drive = counters.drive_below(devices[0]) if len(devices) == 1 else None
+        self._drive = None
+        if len(devices) == 1:
+            self._drive = counters.drive_below(devices[0])
         self._planned = planned
         self._target = target
         self._before: DeviceCounters | None = None
@@ -341,12 +345,16 @@ class OtherIo(Probe):
         return replace(result, phases=tuple(phases))
 
     def add_to(self, run: Run) -> Run:
-        text = None if self._noted is None else self._noted.text
+        text = None
+        if self._noted is not None:
+            text = self._noted.text
         is_judged = about(self._planned.experiment.tool).reports_all_bytes
         if len(self._devices) > 1 and is_judged:
             # How often they store each byte is not known.
             text = f"{other_io.NOT_JUDGED}: the file system is on {len(self._devices)} devices"
-        return run if text is None else replace(run, remarks={**run.remarks, OTHER_IO: text})
+        if text is None:
+            return run
+        return replace(run, remarks={**run.remarks, OTHER_IO: text})
 
 
 class Suspension(Probe):
@@ -385,7 +393,9 @@ def _stored_share(planned: PlannedExperiment) -> float:
 
 def _contradicted(phase: PhaseResult, reasons: Mapping[str, str]) -> PhaseResult:
     """The phase, with the reason why the drive's counters contradict it."""
-    operations = ("read", "write") if phase.operation == "mixed" else (phase.operation,)
+    operations: tuple[str, ...] = ("read", "write")
+    if phase.operation != "mixed":
+        operations = (phase.operation,)
     contradictions = tuple(reasons[o] for o in operations if o in reasons)
     return replace(phase, invalid=(*phase.invalid, *contradictions))
 
@@ -478,7 +488,9 @@ class ProcessorSampler(Sampling):
         if now is None or self._before is None:
             return None
         busy, total = now[0] - self._before[0], now[1] - self._before[1]
-        return busy / total if total > 0 else None
+        if total > 0:
+            return busy / total
+        return None
 
     def _jiffies(self) -> tuple[int, int] | None:
         """(busy, all) since boot, of all processors."""
@@ -499,7 +511,9 @@ class ProcessorSampler(Sampling):
                 frequencies.append(int(path.read_text(encoding="ascii")) * 1e3)
             except (OSError, ValueError):
                 continue  # a processor that went offline
-        return sum(frequencies) / len(frequencies) if frequencies else None
+        if not frequencies:
+            return None
+        return sum(frequencies) / len(frequencies)
 
 
 MOST_REQUESTS = 65536
@@ -528,7 +542,9 @@ class DriveRequests:
         if phase.start_s is None or phase.end_s is None:
             reason = f"its time is unknown: {phase.window_source}"
             return replace(phase, spatiality_seen_reason=reason)
-        end_s = phase.until_durable.end_s if phase.until_durable else phase.end_s
+        end_s = phase.end_s
+        if phase.until_durable:
+            end_s = phase.until_durable.end_s
         first_s, last_s = began_s + phase.start_s - _SLACK_S, began_s + end_s + _SLACK_S
         if self.until_s is not None and self.until_s <= first_s:
             reason = f"the {len(self.requests)} recorded requests are all before it"
@@ -609,7 +625,10 @@ class DriveView(Probe, TracefsInstance):
             self._write(name, value)
         # Device mapper, md and NVMe's multipath take bios of file systems, not requests.
         takes_requests = (self._device.disk_sysfs / "mq").is_dir()
-        event = f"block/{'block_rq_issue' if takes_requests else 'block_bio_queue'}"
+        event_name = "block_bio_queue"
+        if takes_requests:
+            event_name = "block_rq_issue"
+        event = f"block/{event_name}"
         self._write(f"events/{event}/filter", _block_filter(self._device))
         self._write(f"events/{event}/enable", "1")
         self._write("tracing_on", "1")

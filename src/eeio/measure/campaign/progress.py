@@ -32,7 +32,9 @@ def run_text(planned: PlannedRun, run: Run) -> str:
         text += f" on {planned.experiment.volume}"
     results = ", ".join(filter(None, (_of_phase(run.experiment, phase) for phase in run.phases)))
     reasons = [*run.validity, *(reason for phase in run.phases for reason in phase.validity)]
-    invalid = f" INVALID: {reasons[0]}" if reasons else ""
+    invalid = ""
+    if reasons:
+        invalid = f" INVALID: {reasons[0]}"
     return f"{text} #{run.repetition}: {results or 'done'}{invalid}"
 
 
@@ -66,7 +68,8 @@ def _cost(observation: Observation) -> str | None:
     limit = _limit(reading)
     mark = mark_of(reading.kind)
     text = f"{mark}{reading.domain} {number(reading.power_w or 0.0)} W{limit}"
-    text += " (doubtful)" if reading.doubtful else ""
+    if reading.doubtful:
+        text += " (doubtful)"
     efficiency = observation.by(reading.key).bytes_per_j
     if not isinstance(efficiency, Missing):
         text += f", {mark}{number(efficiency / MB)} MB/J{limit}"
@@ -77,7 +80,9 @@ def _cost(observation: Observation) -> str | None:
 
 def _limit(reading: EnergyReading) -> str:
     share = reading.uncertainty_relative
-    return "" if share is None else f" ±{percent(share)} %"
+    if share is None:
+        return ""
+    return f" ±{percent(share)} %"
 
 
 def format_duration(seconds: float) -> str:
@@ -85,7 +90,9 @@ def format_duration(seconds: float) -> str:
     rounded_s = round(seconds)
     hours, rest = divmod(rounded_s, 3600)
     minutes, second = divmod(rest, 60)
-    return f"{hours}:{minutes:02}:{second:02}" if hours else f"{minutes}:{second:02}"
+    if hours:
+        return f"{hours}:{minutes:02}:{second:02}"
+    return f"{minutes}:{second:02}"
 
 
 def duration_text(seconds: float) -> str:
@@ -93,7 +100,9 @@ def duration_text(seconds: float) -> str:
     if seconds < 90:
         return f"{round(seconds)} s"
     hours, minutes = divmod(round(seconds / 60), 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min"
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min"
 
 
 def one_line(line: str, columns: int) -> str:

@@ -19,13 +19,22 @@ def chosen(suite: Suite, options: Options) -> Protocol:
         instead_of = suite.protocol(protocol.sizes_of or options.preset).repetitions
         rule = replace(protocol.adaptive, fixed_repetitions=instead_of)
         protocol = replace(protocol, adaptive=rule)
+    settle_s = protocol.settle_s
+    if options.settle_s is not None:
+        settle_s = options.settle_s
+    idle_s = protocol.idle_s
+    if options.idle_s is not None:
+        idle_s = options.idle_s
+    min_phase_s = protocol.min_phase_s
+    if options.min_phase_s is not None:
+        min_phase_s = options.min_phase_s
     return replace(
         protocol,
         repetitions=options.repetitions or protocol.repetitions,
-        settle_s=protocol.settle_s if options.settle_s is None else options.settle_s,
-        idle_s=protocol.idle_s if options.idle_s is None else options.idle_s,
+        settle_s=settle_s,
+        idle_s=idle_s,
         work_bytes=options.work_bytes or protocol.work_bytes,
-        min_phase_s=protocol.min_phase_s if options.min_phase_s is None else options.min_phase_s,
+        min_phase_s=min_phase_s,
         study=_study(protocol.study, options, suite),
     )
 
@@ -77,7 +86,9 @@ def _adaptive(protocol: Protocol, options: Options) -> Protocol:
         least = min(_LEAST_ADAPTIVE, max(_FEWEST_ADAPTIVE, protocol.repetitions))
         usual = AdaptiveProtocol()
         # No pause is longer than the preset's.
-        pause_s = protocol.settle_s if options.settle_s is None else options.settle_s
+        pause_s = protocol.settle_s
+        if options.settle_s is not None:
+            pause_s = options.settle_s
         rule = replace(
             usual,
             most_repetitions=most,

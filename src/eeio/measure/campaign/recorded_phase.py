@@ -125,7 +125,9 @@ def until_durable(
         return phase.until_durable, phase.durable_reason
     if never is not None:
         is_nothing = phase.durable_reason == WROTE_NOTHING
-        return None, WROTE_NOTHING if is_nothing else never
+        if is_nothing:
+            return None, WROTE_NOTHING
+        return None, never
     # A phase in several stretches includes its flush: the time from its start includes other work.
     has_flush = bool(phase.stretches and phase.includes_flush)
     if phase.until_durable or phase.durable_reason or has_flush:
@@ -138,7 +140,9 @@ def until_durable(
     assert phase.start_s is not None
     end_s = synced.end_s - began_s
     lasted_s = end_s - phase.start_s
-    rate = None if phase.bytes_moved is None else phase.bytes_moved / lasted_s
+    rate = None
+    if phase.bytes_moved is not None:
+        rate = phase.bytes_moved / lasted_s
     return Durable(end_s, rate, synced.source), None
 
 

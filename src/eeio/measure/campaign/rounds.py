@@ -119,7 +119,9 @@ def who_goes_on(
                 stopped[candidate.id] = reason
     anchors = anchors or _anchors(candidates)
     ids = {candidate.id for candidate in candidates} - set(stopped)
-    return frozenset(ids | set(anchors) if ids else ids), anchors, stopped
+    if ids:
+        ids |= set(anchors)
+    return frozenset(ids), anchors, stopped
 
 
 def is_complete(planned: PlannedExperiment) -> bool:
@@ -132,7 +134,10 @@ def is_complete(planned: PlannedExperiment) -> bool:
 
 def most_repetitions(planned: PlannedExperiment, rule: AdaptiveProtocol, least: int) -> int:
     """Of one experiment, no fewer than all have."""
-    return max(least, rule.most_whole if is_complete(planned) else rule.most_repetitions)
+    most = rule.most_repetitions
+    if is_complete(planned):
+        most = rule.most_whole
+    return max(least, most)
 
 
 def _why_stopped(candidate: Candidate, precision: float) -> str | None:
@@ -141,7 +146,9 @@ def _why_stopped(candidate: Candidate, precision: float) -> str | None:
     known = known_worst(candidate.cells)
     if known is None:
         return f"no figure of {candidate.ran} runs"
-    width = "" if known.half_width is None else f"{known.metric} to ±{percent(known.half_width)} %"
+    width = ""
+    if known.half_width is not None:
+        width = f"{known.metric} to ±{percent(known.half_width)} %"
     if known.half_width is not None and known.half_width <= precision and known.n >= FEWEST:
         return f"{PRECISE} after {candidate.ran}: {width}"
     # Runs that failed count, so that a broken experiment ends too.

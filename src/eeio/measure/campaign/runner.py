@@ -101,7 +101,9 @@ def execute(plan: Plan, store: Store, expected_s: float | None = None) -> Outcom
         try:
             volumes.hold()
             with ExitStack() as stack:
-                sharing = Sharing() if plan.options.share_machine else None
+                sharing = None
+                if plan.options.share_machine:
+                    sharing = Sharing()
                 if sharing is not None:
                     stack.enter_context(sharing)
                 _Campaign(plan, store, journal, volumes, sharing, stack).run(left, expected_s)
@@ -195,8 +197,11 @@ class _Campaign:
 
     def run(self, left: list[PlannedRun], expected_s: float | None) -> None:
         plan, store = self._plan, self._store
-        expected_s = plan.expected_s if expected_s is None else expected_s
-        share = len(left) / len(plan.runs) if plan.runs else 0
+        if expected_s is None:
+            expected_s = plan.expected_s
+        share = 0.0
+        if plan.runs:
+            share = len(left) / len(plan.runs)
         with Progress(len(plan.runs), len(plan.runs) - len(left), expected_s * share) as progress:
             self._install(progress)
             self._check_machine()
@@ -215,7 +220,10 @@ class _Campaign:
                 self._remember_idle()
                 left = left or self._another_round(progress)
                 has_budget = options.max_written_bytes is not None
-                budget = WriteBudget(self._plan, self._stored() if has_budget else (), segment)
+                stored_runs: Sequence[Run] = ()
+                if has_budget:
+                    stored_runs = self._stored()
+                budget = WriteBudget(self._plan, stored_runs, segment)
                 while left:
                     for group in shared_process.groups(left):
                         if (reason := budget.why_not(group[0].experiment)) is not None:
@@ -274,7 +282,9 @@ class _Campaign:
     def _drives(self) -> tuple[BlockDevice, ...]:
         """All devices of the target."""
         raw_device = self._measurement.raw_device
-        return self._volumes.get("").devices if raw_device is None else (raw_device,)
+        if raw_device is not None:
+            return (raw_device,)
+        return self._volumes.get("").devices
 
     def _stored(self) -> list[Run]:
         """All runs so far."""
@@ -377,7 +387,9 @@ class _Campaign:
         """All experiments again, until the drive is in its steady state."""
         reached = state(self._plan, rule, self._stored())
         if not goes_on(reached, rule):
-            result = "the drive is in its steady state" if reached.is_steady else "no steady state"
+            result = "no steady state"
+            if reached.is_steady:
+                result = "the drive is in its steady state"
             progress.say(f"{result} after {reached.rounds} rounds")
             return []
         before = len(self._plan.runs)
@@ -411,7 +423,9 @@ class _Campaign:
     def _check_programs(self, planned: PlannedRun) -> None:
         """Before and after each run. Runs of another program would be no repetitions."""
         program = self._programs.get(planned.experiment.profile)
-        reason = program.why_changed() if program is not None else None
+        reason = None
+        if program is not None:
+            reason = program.why_changed()
         if reason is not None:
             name = self._store.folder.name
             raise EeioError(
@@ -441,7 +455,9 @@ class _Campaign:
         if any(reading.power_w is not None for reading in readings):
             return
         reasons = [reason for reading in readings for reason in reading.reasons]
-        why = reasons[0] if reasons else "the tool does not report when its I/O was"
+        why = "the tool does not report when its I/O was"
+        if reasons:
+            why = reasons[0]
         progress.say(f"eeio: this run has no power: {why}")
 
     def _power_source(self, progress: Progress) -> PowerSource:
@@ -449,9 +465,13 @@ class _Campaign:
         estimates = options.allow_estimates or not self._plan.protocol.is_measurement
         source = open_source(options.meters, estimates)
         for meter in source.meters:
-            kind = f"{MARKS[meter.kind]}, not measured" if meter.kind in MARKS else meter.kind
+            kind: str = meter.kind
+            if meter.kind in MARKS:
+                kind = f"{MARKS[meter.kind]}, not measured"
             unknown = any(channel.delay is None for channel in delayed_channels(meter))
-            delay = ", delay unknown" if unknown and meter.kind not in MARKS else ""
+            delay = ""
+            if unknown and meter.kind not in MARKS:
+                delay = ", delay unknown"
             progress.say(f"power: {meter.name} ({kind}{delay})")
         if source.reason:
             progress.say(f"power: none; {source.reason}")
@@ -492,8 +512,13 @@ class _Campaign:
     def _describe_machine(self) -> None:
         if self._store.machine() is not None:
             return
-        first = self._plan.runs[0].experiment if self._plan.runs else None
-        volume = self._volumes.get(first.volume if first else "")
+        first = None
+        if self._plan.runs:
+            first = self._plan.runs[0].experiment
+        volume_name = ""
+        if first:
+            volume_name = first.volume
+        volume = self._volumes.get(volume_name)
         machine = environment.capture(
             volume.directory if self._plan.options.directory or volume.mkfs else None,
             self._measurement.raw_device or volume.device,
@@ -589,7 +614,9 @@ class _Campaign:
         try:
             run = (measurement or self._measurement).measure(planned, begun, raw, power)
             reason = self._shared(begun.started_monotonic_s, time.monotonic())
-            return run if reason is None else without_energy(run, reason)
+            if reason is None:
+                return run
+            return without_energy(run, reason)
         # A LimitError means a value out of a record's range: an error of this run, not of the
         # campaign.
         except (EeioError, PowerError, LimitError) as error:
@@ -601,8 +628,12 @@ class _Campaign:
 
     def _shared(self, start_s: float, end_s: float) -> str | None:
         """Why energies of that time are not only this campaign's, if so."""
-        others = self._sharing.overlapping(start_s, end_s) if self._sharing is not None else ()
-        return why_shared(others) if others else None
+        others: Sequence[str] = ()
+        if self._sharing is not None:
+            others = self._sharing.overlapping(start_s, end_s)
+        if not others:
+            return None
+        return why_shared(others)
 
     def _clean_up(self) -> None:
         """post.sh of each profile, on the user's directory; the others end with their mount. For a
@@ -649,6 +680,9 @@ def _storable(run: Run) -> Run:
     try:
         typed.check(run)
     except LimitError as error:
+        duration_s = 0.0
+        if DURATION.contains(run.duration_s):
+            duration_s = run.duration_s
         return replace(
             run,
             phases=(),
@@ -656,7 +690,7 @@ def _storable(run: Run) -> Run:
             processor=None,
             prepare_s=None,
             sync_s=None,
-            duration_s=run.duration_s if DURATION.contains(run.duration_s) else 0.0,
+            duration_s=duration_s,
             device_before=None,
             device_after=None,
             validity=(*run.validity, str(error)),

@@ -36,7 +36,8 @@ def used_bytes(paths: Iterable[Path]) -> int:
     for path in paths:
         with suppress(OSError):
             status = path.lstat()
-            used += status.st_blocks * 512 if stat.S_ISREG(status.st_mode) else 0
+            if stat.S_ISREG(status.st_mode):
+                used += status.st_blocks * 512
     return used
 
 
@@ -47,7 +48,9 @@ def left_files(directory: str | None) -> str | None:
         return None
     scratch = Path(directory) / SCRATCH
     used = used_bytes(scratch.rglob("*"))
-    return f"{used / 1e9:.2f} GB of test files are left in {scratch}" if used >= 1e6 else None
+    if used >= 1e6:
+        return f"{used / 1e9:.2f} GB of test files are left in {scratch}"
+    return None
 
 
 def check_folder(directory: Path) -> None:
@@ -80,7 +83,9 @@ def with_nodes(options: Options) -> Options:
     """The options for all checks and runs of this process: links to devices followed once."""
 
     def node(name: str | None) -> str | None:
-        return None if name is None else str(checked_device(Path(name)))
+        if name is None:
+            return None
+        return str(checked_device(Path(name)))
 
     return replace(options, device=node(options.device), erase=node(options.erase))
 
@@ -150,7 +155,9 @@ def _filesystem(options: Options) -> tuple[str | None, str | None]:
         command = ["findmnt", "--noheadings", "--output", "UUID", "--target", options.directory]
         uuid = run_command(command).strip() or None
     number = os.statvfs(options.directory).f_fsid
-    return uuid, f"{number:x}" if number else None
+    if not number:
+        return uuid, None
+    return uuid, f"{number:x}"
 
 
 def disks(options: Options) -> dict[str, str]:
@@ -158,10 +165,14 @@ def disks(options: Options) -> dict[str, str]:
     names = {}
     if options.device is not None:
         device = block_device(Path(options.device))
-        names["device"] = device.identity if device else "none"
+        names["device"] = "none"
+        if device:
+            names["device"] = device.identity
     if options.directory is not None:
         device, reason = backing_device(Path(options.directory))
-        names["directory"] = device.identity if device else str(reason)
+        names["directory"] = str(reason)
+        if device:
+            names["directory"] = device.identity
     return names
 
 
@@ -178,7 +189,9 @@ def check_disks(options: Options, disks_before: Mapping[str, str], folder: Path)
     begun = _read_targets(folder)
     uuid, number = _filesystem(options)
     # Numbers of some file systems change with the disk's name, so UUIDs come first.
-    both = (begun.uuid, uuid) if begun.uuid and uuid else (begun.number, number)
+    both = (begun.number, number)
+    if begun.uuid and uuid:
+        both = (begun.uuid, uuid)
     if None not in both and both[0] != both[1]:
         raise RejectedError(
             f"{options.directory} is not on the file system that the campaign began on: it was "

@@ -156,7 +156,9 @@ class _Server:
         if self._process.poll() is None:
             end_group(self._process.pid)
         lines = printed_in(self._messages).strip().splitlines()
-        return lines[-1][:300] if lines else "it did not record and printed no message"
+        if not lines:
+            return "it did not record and printed no message"
+        return lines[-1][:300]
 
     def stop(self) -> None:
         if self._process.poll() is None:

@@ -54,7 +54,9 @@ def settle(
         elif past_s >= rule.settle_least_s and is_still and abs(share - 1) <= rule.settle_power:
             return Settled(past_s, "power is back at idle and the drive does no I/O")
         if past_s >= rule.settle_most_s:
-            what = "the drive moves still" if not is_still else f"power is {share or 0:.2f} of idle"
+            what = "the drive moves still"
+            if is_still:
+                what = f"power is {share or 0:.2f} of idle"
             return Settled(past_s, f"not settled after the most there is: {what}")
 
 

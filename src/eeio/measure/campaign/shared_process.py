@@ -136,8 +136,12 @@ def _with_execution(run: Run, phase: Phase, execution: _Execution, count: int) -
     for name in _MEANS:
         if name in phase.metrics:
             metrics[name] = phase.metrics[name] / count
-    moved = None if phase.bytes_moved is None else phase.bytes_moved // count
-    rate = moved / lasted_s if moved and lasted_s > 0 else None
+    moved = None
+    if phase.bytes_moved is not None:
+        moved = phase.bytes_moved // count
+    rate = None
+    if moved and lasted_s > 0:
+        rate = moved / lasted_s
     durable_reason = phase.durable_reason
     if phase.until_durable is not None:
         durable_reason = ONE_FLUSH

@@ -102,7 +102,9 @@ class Sharing:
             if content is None or name.split("-")[2] != boot:
                 continue
             start_s, end = float(content[0]), content[1]
-            end_s = None if end == "-" else float(end)
+            end_s = None
+            if end != "-":
+                end_s = float(end)
             if end_s is not None and time.monotonic() - end_s > _FORGET_S:
                 with suppress(OSError):
                     path.unlink()

@@ -102,7 +102,9 @@ def _values(text: str, piece: str) -> Iterator[str]:
         return
     words = [word for word in span.groups() if word is not None]
     first, last, *steps = [_number(text, word) for word in words]
-    step = steps[0] if steps else None
+    step = None
+    if steps:
+        step = steps[0]
     if not 0 < first <= last or step == 0:
         raise RejectedError(f"--sweep {shortened(text)}: {piece} must start above 0 and increase")
     in_bytes = not all(map(str.isdigit, words))
@@ -115,7 +117,9 @@ def _values(text: str, piece: str) -> Iterator[str]:
         if value == last:
             return
         value = value * 2 if step is None else value + step
-    by = "doubling" if step is None else f"steps of {span['step']}"
+    by = "doubling"
+    if step is not None:
+        by = f"steps of {span['step']}"
     raise RejectedError(
         f"--sweep {shortened(text)}: {by} from {span['first']} does not meet {span['last']}; give "
         "an end that it meets, or the values with commas between"
@@ -182,7 +186,9 @@ def swept(
             )
     unused = [sweep for sweep in sweeps if sweep.requested not in used]
     for sweep in unused:
-        tool = f" with {sweep.tool}" if sweep.tool else ""
+        tool = ""
+        if sweep.tool:
+            tool = f" with {sweep.tool}"
         raise RejectedError(
             f"--sweep {sweep.requested}: no experiment of this suite has {sweep.name}{tool}; they "
             f"have {', '.join(_known(entries, profile_of, factors_of))}"
@@ -191,7 +197,9 @@ def swept(
 
 
 def _target(sweep: Sweep) -> str:
-    return "file_size" if sweep.name == _FILE_EACH else sweep.factor
+    if sweep.name == _FILE_EACH:
+        return "file_size"
+    return sweep.factor
 
 
 def _known(

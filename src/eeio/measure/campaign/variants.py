@@ -57,14 +57,18 @@ class Processors:
     @property
     def arguments(self) -> Mapping[str, str]:
         """As in the experiment's record."""
-        hz = None if self.frequency_hz is None else str(self.frequency_hz)
+        hz = None
+        if self.frequency_hz is not None:
+            hz = str(self.frequency_hz)
         values = {"frequency_hz": hz, "smt": self.smt, "turbo": self.turbo}
         return {name: value for name, value in values.items() if value is not None}
 
     @property
     def labels(self) -> tuple[str, ...]:
         """For the experiment's description."""
-        frequency_ghz = None if self.frequency_hz is None else f"{self.frequency_hz / 1e9:g} GHz"
+        frequency_ghz = None
+        if self.frequency_hz is not None:
+            frequency_ghz = f"{self.frequency_hz / 1e9:g} GHz"
         values = (("Frequency", frequency_ghz), ("SMT", self.smt), ("Turbo", self.turbo))
         return tuple(f"{name}: {value}" for name, value in values if value is not None)
 
@@ -101,7 +105,9 @@ def power_state_settings(
         raise RejectedError("--power-state: it sets the states of a drive; give --device")
     block = block_device(Path(device), root)
     try:
-        controller = None if block is None else nvme_power.controller_of(block.disk_sysfs)
+        controller = None
+        if block is not None:
+            controller = nvme_power.controller_of(block.disk_sysfs)
         if controller is None:
             raise EeioError(f"{device} is not an NVMe drive")
         working = [state.number for state in controller.states() if state.is_operational]

@@ -153,7 +153,9 @@ def accuracies(meters: Sequence[MeterInfo]) -> Accuracies:
             if channel.in_domain_total:
                 key = channel.domain, meter.name
                 calibrated = of_domain(meter.calibrations, channel.domain)
-                limit = math.inf if calibrated is None else calibrated.limit_relative
+                limit = math.inf
+                if calibrated is not None:
+                    limit = calibrated.limit_relative
                 shares[key] = min(shares.get(key, math.inf), channel.accuracy_relative, limit)
     return shares
 
@@ -224,7 +226,9 @@ def reads(node: Path, device: BlockDevice) -> Work:
     def work() -> None:
         nonlocal offset
         read_direct(node, length, offset)
-        offset = offset + length if offset + 2 * length <= device.size_bytes else 0
+        offset += length
+        if offset + length > device.size_bytes:
+            offset = 0
 
     return work
 
@@ -341,10 +345,13 @@ def _row(
         and not energy.doubtful
         and energy.energy_j is not None
     ]
+    saving = "no"
+    if with_saving:
+        saving = "yes"
     return (
         f"{mark(of_meter.kind)}{of_meter.domain} ({of_meter.meter})",
         f"{gap_s:g}",
-        "yes" if with_saving else "no",
+        saving,
         str(len(taken)),
         number(statistics.fmean(joules for joules, _ in taken)) if taken else "-",
         number(statistics.fmean(work_s for _, work_s in taken)) if taken else "-",
@@ -357,7 +364,9 @@ def _cell(of_meter: Saved) -> str:
         return f"break-even of {name}: none; {found.reason}"
     assert found.low_s is not None and found.high_s is not None
     assert found.saved_w is not None and found.cost_j is not None
-    beyond = ", beyond the pauses that were measured" if found.beyond else ""
+    beyond = ""
+    if found.beyond:
+        beyond = ", beyond the pauses that were measured"
     return (
         f"break-even of {name}: {number(found.pause_s)} s [{number(found.low_s)} - "
         f"{number(found.high_s)}]{beyond}: standing by saves {number(found.saved_w)} W and costs "

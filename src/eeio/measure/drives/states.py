@@ -73,7 +73,10 @@ class Measured:
         self.power.mark()
         energy = tuple(map(known, recorded(self.power.energy(start_s, end_s))))
         lasted_s = end_s - start_s
-        return StateReading(state, lasted_s, energy, None, moved / lasted_s if moved else None)
+        bandwidth_bytes_per_s = None
+        if moved:
+            bandwidth_bytes_per_s = moved / lasted_s
+        return StateReading(state, lasted_s, energy, None, bandwidth_bytes_per_s)
 
 
 def of_drive(drive: Measured, device: BlockDevice, journal: UndoJournal) -> list[StateReading]:
@@ -114,7 +117,9 @@ def _ata_idle(drive: Measured) -> StateReading:
     """Drives with several idle states go from one to the next by themselves: the row bears the name
     of the one it was measured in, and one in which that changed is of none."""
     before = power_saving.state_of(drive.node)
-    name = "idle" if before == "active/idle" else before
+    name = before
+    if before == "active/idle":
+        name = "idle"
     reading = drive.idle(name)
     after = power_saving.state_of(drive.node)
     if after == before and before in power_saving.IDLE:
@@ -206,11 +211,14 @@ def document(node: Path, found: list[StateReading]) -> Document:
     for reading in found:
         rate = reading.bandwidth_bytes_per_s
         for energy in reading.energy or (None,):
+            rate_text = "-"
+            if rate is not None:
+                rate_text = number(rate / MB)
             rows.append(
                 (
                     reading.state,
                     f"{reading.duration_s:.4g}",
-                    "-" if rate is None else number(rate / MB),
+                    rate_text,
                     mark(energy.kind) + energy.domain if energy else "-",
                     number(energy.power_w) if energy and energy.power_w is not None else "-",
                     number(energy.energy_j) if energy and energy.energy_j is not None else "-",

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from eeio.errors import EeioError, LimitError
 from eeio.files import inputs
@@ -129,12 +130,18 @@ def settings(
     if not 0 <= max_resets <= MOST_RESETS:
         raise EeioError(f"{max_resets} resets: 0 to {MOST_RESETS} are possible")
     others = os.environ.get("LD_PRELOAD", "")
+    preloaded = str(library)
+    if others:
+        preloaded = f"{library}:{others}"
+    flush_first_text = "0"
+    if flush_first:
+        flush_first_text = "1"
     return {
-        "LD_PRELOAD": f"{library}:{others}" if others else str(library),
+        "LD_PRELOAD": preloaded,
         "DELAYJC_STATE": str(state.absolute()),
         "DELAYJC_WINDOW_US": str(window_us),
         "DELAYJC_MAX_RESETS": str(max_resets),
-        "DELAYJC_FLUSH_FIRST": "1" if flush_first else "0",
+        "DELAYJC_FLUSH_FIRST": flush_first_text,
     }
 
 
@@ -168,10 +175,14 @@ def read_counters(state: Path) -> Counters:
     magic, layout, chosen, processes, passed, table_full = header[:6]
     if magic != _MAGIC or layout != _VERSION << 32 | _SIZE:
         raise EeioError(f"{state}: no state file of {NAME}, version {_VERSION}")
+    window_us, max_resets, flush_first = None, None, None
+    if chosen:
+        window_us, max_resets = chosen >> 16, chosen >> 8 & 0xFF
+        flush_first = bool(chosen >> 1 & 1)
     return Counters(
-        window_us=chosen >> 16 if chosen else None,
-        max_resets=chosen >> 8 & 0xFF if chosen else None,
-        flush_first=bool(chosen >> 1 & 1) if chosen else None,
+        window_us=window_us,
+        max_resets=max_resets,
+        flush_first=flush_first,
         processes=processes,
         passed_calls=passed,
         table_full_calls=table_full,
@@ -254,18 +265,25 @@ def _kind(head: bytes) -> tuple[int, int, bytes]:
 
 
 def _machine(head: bytes) -> str:
-    order = "big" if head[5] == 2 else "little"
-    machine = int.from_bytes(head[18:20], "big" if head[5] == 2 else "little")
+    order: Literal["little", "big"] = "little"
+    if head[5] == 2:
+        order = "big"
+    machine = int.from_bytes(head[18:20], order)
     return f"{32 * head[4]} bit, {order}-endian, ELF machine {machine}"
 
 
 def _has_interpreter(head: bytes) -> bool:
     """Whether there is a loader (PT_INTERP); a damaged header has none."""
-    order = ">" if head[5] == 2 else "<"
+    order = "<"
+    if head[5] == 2:
+        order = ">"
     # e_phoff, then e_phentsize and e_phnum, in Elf64_Ehdr and Elf32_Ehdr.
     (offset, sizes) = ((32, 54), (28, 42))[head[4] != 2]
     try:
-        (start,) = struct.unpack_from(order + ("Q" if head[4] == 2 else "I"), head, offset)
+        address = "I"
+        if head[4] == 2:
+            address = "Q"
+        (start,) = struct.unpack_from(order + address, head, offset)
         size, count = struct.unpack_from(order + "HH", head, sizes)
         kinds = [struct.unpack_from(order + "I", head, start + size * k)[0] for k in range(count)]
     except struct.error:

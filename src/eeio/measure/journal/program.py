@@ -92,8 +92,12 @@ def of_program(
             exit_code = foreground.run(command, undo, to_stderr=to_stderr, environment=environment)
             trace.unfollow()
         after = read_transactions(target)
-        delays = delayjc.read_counters(state) if state else None
-    transactions = None if before is None or after is None else after - before
+        delays = None
+        if state:
+            delays = delayjc.read_counters(state)
+    transactions = None
+    if before is not None and after is not None:
+        transactions = after - before
     return Traced(jbd2.load(folder / _TRACE), exit_code, transactions, delays)
 
 
@@ -103,6 +107,12 @@ def to_json(traced: Traced, includes_sync: bool) -> dict[str, Any]:
     trace = traced.trace
     commits = Commits(trace.commits)
     reason = _why_no_metrics(trace)
+    metrics: dict[str, float] = {}
+    if not reason:
+        metrics = _metrics(trace, includes_sync)
+    delays = None
+    if traced.delays:
+        delays = asdict(traced.delays)
     return {
         "schema_version": SCHEMA_VERSION,
         "exit_code": traced.exit_code,
@@ -112,8 +122,8 @@ def to_json(traced: Traced, includes_sync: bool) -> dict[str, Any]:
         "jbd2_transactions": traced.jbd2_transactions,
         # A trace with holes would name wrong commits.
         "reason": reason,
-        "metrics": {} if reason else _metrics(trace, includes_sync),
-        "delayjc": asdict(traced.delays) if traced.delays else None,
+        "metrics": metrics,
+        "delayjc": delays,
         "commits": [asdict(commit) for commit in trace.commits],
         "fast_commits": len(trace.fast_commits),
         "files": [_file(task, commits) for task in file_tasks(trace.calls)],
@@ -134,7 +144,12 @@ def _metrics(trace: jbd2.JournalTrace, includes_sync: bool) -> dict[str, float]:
 
 def _file(task: FileTask, commits: Commits) -> dict[str, Any]:
     """One thread's work on one file: its writes, and the fsync with the commit that served both."""
-    case = blocking_of(task, commits) if task.writes else None
+    case = None
+    if task.writes:
+        case = blocking_of(task, commits)
+    kind, held_s = None, None
+    if case:
+        kind, held_s = case.kind, case.held_s
     return {
         "task": task.task,
         "bytes": task.bytes_moved,
@@ -142,8 +157,8 @@ def _file(task: FileTask, commits: Commits) -> dict[str, Any]:
             {"start_s": call.start_s, "end_s": call.end_s, "bytes": call.result}
             for call in task.writes
         ],
-        "class": case.kind if case else None,
-        "held_s": case.held_s if case else None,
+        "class": kind,
+        "held_s": held_s,
         "syncs": [
             {"start_s": call.start_s, "end_s": call.end_s, "commit": call.commit}
             for call in task.syncs

@@ -98,10 +98,13 @@ def find_ext4(directory: Path) -> Ext4:
         task = Path(f"/sys/fs/ext4/{device.name}/journal_task").read_text(encoding="ascii").strip()
     except OSError as error:
         raise EeioError(f"{directory}: the kernel does not report its journal: {error}") from error
+    journal_task = None
+    if task.isdigit():
+        journal_task = int(task)
     return Ext4(
         device=(device.major, device.minor),
         name=device.name,
-        journal_task=int(task) if task.isdigit() else None,
+        journal_task=journal_task,
     )
 
 

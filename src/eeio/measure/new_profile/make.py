@@ -83,6 +83,12 @@ def _values(workload: Workload) -> dict[str, str]:
     scale = _results(workload)[0][1]
     # Always in quotes: shellcheck takes a bare `dd` for a call that was meant.
     quoted = workload.command[0].replace("'", "'\"'\"'")
+    footprint = ""
+    if workload.footprint:
+        footprint = f" footprint={workload.footprint}"
+    prepare_words = ""
+    if workload.prepare:
+        prepare_words = ", and the prepared files"
     return {
         "name": workload.name,
         "description_xml": escape(f"A user's command: {workload.shown}"),
@@ -91,7 +97,7 @@ def _values(workload: Workload) -> dict[str, str]:
         "options": _options(workload.factors),
         "results": "".join(map(_parser, *zip(*_results(workload), strict=True))),
         "timeout": str(workload.timeout_s),
-        "footprint": f" footprint={workload.footprint}" if workload.footprint else "",
+        "footprint": footprint,
         "program": f"'{quoted}'",
         "arguments": "".join(f" {pieces(word, names)}" for word in workload.command[1:]),
         "level": LEVEL,
@@ -103,7 +109,7 @@ def _values(workload: Workload) -> dict[str, str]:
             f"{name} words {','.join(values)} default={values[0]} | of the command\n"
             for name, values in workload.factors.items()
         ),
-        "prepare_words": ", and the prepared files" if workload.prepare else "",
+        "prepare_words": prepare_words,
         "prepare": f"sh -c {pieces(workload.prepare, names)}" if workload.prepare else "exit 0",
         "executes": "".join(_executes(workload)),
     }
@@ -123,7 +129,9 @@ def _definition(workload: Workload) -> dict[str, object]:
 
 def _results(workload: Workload) -> list[tuple[str, str]]:
     """The lines that figures.py prints for PTS: what, in which unit; the first is the profile's."""
-    unit = None if workload.figure is None else workload.figure[1]
+    unit = None
+    if workload.figure is not None:
+        unit = workload.figure[1]
     results = []
     if unit is not None and unit not in _figures.BANDWIDTHS:
         results.append(("run figure", unit))

@@ -63,7 +63,9 @@ _TAKEN = frozenset(
 
 def _check_factor(name: str, values: Sequence[str]) -> None:
     if not _FACTOR.fullmatch(name) or name in _TAKEN:
-        reason = "eeio has one of that name" if name in _TAKEN else "small letters, digits, _"
+        reason = "small letters, digits, _"
+        if name in _TAKEN:
+            reason = "eeio has one of that name"
         raise RejectedError(f"--factor {q.shortened(name)}: {reason}; give it another name")
     if not values or len(values) > MOST_VALUES or len(set(values)) < len(values):
         raise RejectedError(

@@ -48,7 +48,9 @@ def files(folder: Path) -> Mapping[str, Path]:
 
 def file(folder: Path, name: str) -> Path:
     """One of those files; its place in the profile's folder if there is none."""
-    return files(folder).get(name, folder / name) if folder.is_dir() else folder / name
+    if folder.is_dir():
+        return files(folder).get(name, folder / name)
+    return folder / name
 
 
 @contextmanager

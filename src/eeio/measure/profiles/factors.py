@@ -33,7 +33,9 @@ _OPTIONS = frozenset(("default", "unit", "step", "or", "preset", "optional", "un
 def _bytes_of(size: str) -> int:
     """0 for an empty value, and for 0."""
     match = _SIZE.fullmatch(size)
-    return 0 if match is None else int(match[1]) * _UNITS[match[2]]
+    if match is None:
+        return 0
+    return int(match[1]) * _UNITS[match[2]]
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,9 @@ class Factor:
     @property
     def words(self) -> list[str]:
         """The allowed words; empty for other kinds."""
-        return self.values.split(",") if self.kind == "words" else []
+        if self.kind != "words":
+            return []
+        return self.values.split(",")
 
     @property
     def span(self) -> tuple[str, str]:
@@ -85,15 +89,21 @@ class Factor:
         is_multiple = not self.step or size_bytes % _bytes_of(self.step) == 0
         if is_multiple and _bytes_of(first) <= size_bytes <= _bytes_of(last):
             return None
-        wanted = f"a multiple of {self.step}" if self.step else "a size"
-        other = f"{self.other}, or " if self.other is not None else ""
+        wanted = "a size"
+        if self.step:
+            wanted = f"a multiple of {self.step}"
+        other = ""
+        if self.other is not None:
+            other = f"{self.other}, or "
         return f"{self.name}={value}: give {other}{wanted} from {first} to {last}"
 
     def number(self, value: str) -> int:
         """The value in a calculation: bytes of a size, 0 if it is empty."""
         if self.kind == "size":
             return _bytes_of(value)
-        return int(value) if _NUMBER.fullmatch(value) else 0
+        if not _NUMBER.fullmatch(value):
+            return 0
+        return int(value)
 
 
 @dataclass(frozen=True)
@@ -113,7 +123,9 @@ class _Term:
         right = _calculated(self.right, factors, values)
         if self.sign in ("=", "!="):
             return (left == right) == (self.sign == "=")
-        return left >= right if self.sign == ">=" else left <= right
+        if self.sign == ">=":
+            return left >= right
+        return left <= right
 
 
 def _calculated(text: str, factors: Mapping[str, Factor], values: Mapping[str, str]) -> int:
@@ -132,7 +144,9 @@ def _calculated(text: str, factors: Mapping[str, Factor], values: Mapping[str, s
 
 
 def _operand(text: str, factors: Mapping[str, Factor], values: Mapping[str, str]) -> int:
-    return factors[text].number(values[text]) if text in factors else int(text)
+    if text in factors:
+        return factors[text].number(values[text])
+    return int(text)
 
 
 @dataclass(frozen=True)
@@ -261,7 +275,9 @@ def _factor(fields: Sequence[str], meaning: str) -> Factor:
         listed="unlisted" not in options,
     )
     if kind in ("number", "size"):
-        form = _NUMBER if kind == "number" else _SIZE
+        form = _SIZE
+        if kind == "number":
+            form = _NUMBER
         match = _SPAN.fullmatch(values)
         if match is None or not all(form.fullmatch(end) for end in match.groups()):
             raise ValueError("give the values as FIRST..LAST")
@@ -304,7 +320,9 @@ def _terms(fields: Sequence[str], factors: Mapping[str, Factor]) -> Iterator[_Te
         if match is None:
             raise ValueError(f"{field} is not a condition such as buffer=off or files>=2")
         left, sign, right = match.groups()
-        sides = [left] if sign in ("=", "!=") and left in factors else [left, right]
+        sides = [left, right]
+        if sign in ("=", "!=") and left in factors:
+            sides = [left]
         for name in (name for side in sides for name in re.split(r"[*/%]", side)):
             if not _NUMBER.fullmatch(name):
                 _check_known(name, factors)

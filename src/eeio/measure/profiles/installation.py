@@ -52,22 +52,22 @@ class Installation:
 
     def script(self, name: str) -> Path | None:
         """`pre.sh` or `post.sh`, if the profile has it."""
-        return self.home / name if name in self.files else None
+        if name not in self.files:
+            return None
+        return self.home / name
 
     @property
     def tool(self) -> Tool | None:
         """Contents of tool.conf, written by install.sh; None if the profile has no tool."""
         values = _tool_conf(self.home)
-        return (
-            None
-            if values is None
-            else Tool(
-                name=self.profile.tool,
-                path=values.get("path", ""),
-                version=values.get("version", ""),
-                sha256=values.get("sha256", ""),
-                source=values.get("source", ""),
-            )
+        if values is None:
+            return None
+        return Tool(
+            name=self.profile.tool,
+            path=values.get("path", ""),
+            version=values.get("version", ""),
+            sha256=values.get("sha256", ""),
+            source=values.get("source", ""),
         )
 
 
@@ -152,9 +152,10 @@ def _install(profile: Profile, root: Path) -> Installation:
             )
         if done.returncode != 0 or not os.access(home / profile.name, os.X_OK):
             lines = done.stdout.decode(errors="replace").strip().splitlines()
-            raise EeioError(
-                f"{profile.identifier} cannot be installed: {lines[-1] if lines else 'no output'}"
-            )
+            message = "no output"
+            if lines:
+                message = lines[-1]
+            raise EeioError(f"{profile.identifier} cannot be installed: {message}")
         for name in _SCRIPTS:
             if name in profile.files:
                 shutil.copy(profile.files[name], home / name)
@@ -253,7 +254,9 @@ def _folders(profile: Profile, wanted: str) -> list[Path]:
 
 def _number(home: Path) -> int:
     last = home.name.rpartition(".")[2]
-    return int(last) if last.isdecimal() else 0
+    if not last.isdecimal():
+        return 0
+    return int(last)
 
 
 def _of_profile(profile: Profile) -> str:

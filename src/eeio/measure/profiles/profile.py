@@ -86,7 +86,9 @@ class Profile:
         given = [f"{name}={value}" for name, value in sorted(factors.items())]
         missing = f"EEIO_PRESET={preset}: not in {self.folder / 'presets.conf'}"
         wrong = self.factors.problem(given, self.presets.get(preset, {}), missing)
-        return None if wrong is None else shown(f"{self.name}: {wrong}")
+        if wrong is None:
+            return None
+        return shown(f"{self.name}: {wrong}")
 
     def preset(self, preset: str) -> Mapping[str, str]:
         """The preset's values for this profile (`file_size`, `runtime_s`, ...)."""
@@ -103,7 +105,9 @@ class Profile:
     ) -> dict[str, str]:
         """The factors of a run with these arguments: the preset's sizes, and the profile's defaults
         if they name no level. Raises RejectedError if there is no such preset."""
-        defaults = {} if "level" in named else self.default_factors
+        defaults = {}
+        if "level" not in named:
+            defaults = self.default_factors
         return {**defaults, **self.preset_factors(preset, work_bytes), **named}
 
     def preset_factors(self, preset: str, work_bytes: int | None = None) -> dict[str, str]:

@@ -75,7 +75,9 @@ class Optional:
     def is_found(self) -> bool:
         """Runs the program if its help matters. RejectedError for root if another user could
         change that program."""
-        named = os.environ.get(self.variable, "") if self.variable else ""
+        named = ""
+        if self.variable:
+            named = os.environ.get(self.variable, "")
         is_folder = named != "" and Path(named).is_dir()
         path = ":".join(
             ([named] if is_folder else [])
@@ -88,7 +90,9 @@ class Optional:
         if program is None or not all(paths) or not self.help:
             return all(paths)
         if (reason := why_untrusted(Path(program))) is not None:
-            remedy = f"set {self.variable} to" if named else "put first in PATH"
+            remedy = "put first in PATH"
+            if named:
+                remedy = f"set {self.variable} to"
             raise RejectedError(
                 f"{program} is not run as root: {reason}. Repair: {remedy} a program of root"
             )
@@ -370,7 +374,9 @@ def _factors(value: object) -> dict[str, str]:
 
 def _word(value: object) -> str:
     if isinstance(value, bool):
-        return "on" if value else "off"
+        if value:
+            return "on"
+        return "off"
     if isinstance(value, int | float) and q.FIGURE.contains(value):
         return str(value)
     return _text(value, "factors")

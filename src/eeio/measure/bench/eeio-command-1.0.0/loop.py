@@ -136,7 +136,9 @@ def main(words):
 def execute(factors, usage):
     """Executes the command so often; ends at the first that fails, and returns its code."""
     command = json.loads(factors["command"])
-    argv = ["/bin/sh", "-c", command] if isinstance(command, str) else command
+    argv = command
+    if isinstance(command, str):
+        argv = ["/bin/sh", "-c", command]
     # Made once: of a command that takes a millisecond each of these would be a part in twenty.
     null = os.open(os.devnull, os.O_RDWR)
     quiet = [(os.POSIX_SPAWN_DUP2, null, 0), (os.POSIX_SPAWN_DUP2, null, 1)]
@@ -144,7 +146,9 @@ def execute(factors, usage):
         quiet[0] = (os.POSIX_SPAWN_OPEN, 0, factors["stdin"], os.O_RDONLY, 0)
     environment = {os.fsencode(key): os.fsencode(value) for key, value in os.environ.items()}
     program = shutil.which(argv[0]) or argv[0]
-    flush = flush_of(".") if factors.get("flush") == "each" else None
+    flush = None
+    if factors.get("flush") == "each":
+        flush = flush_of(".")
     for number in range(int(factors["count"])):
         if flush is not None and number:
             flush()
