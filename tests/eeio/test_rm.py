@@ -2,6 +2,7 @@
 
 import os
 import pty
+import subprocess
 import sys
 from pathlib import Path
 
@@ -80,6 +81,25 @@ def test_root_deletes_no_campaign_that_another_user_could_replace(
     os.chown(path, 65534, 65534)
     assert "not deleted as root" in eeio("rm", "one", "--yes", code=2).stderr
     assert (results / "one/runs.jsonl").exists()
+
+
+@pytest.mark.root
+def test_what_is_mounted_in_a_campaign_is_not_deleted(
+    results: Path, home: Path, eeio: Eeio
+) -> None:
+    kept = home / "of-somebody"
+    kept.mkdir()
+    (kept / "file").write_text("precious")
+    point = results / "one/raw/mounted"
+    point.mkdir(parents=True)
+    subprocess.run(["mount", "--bind", str(kept), str(point)], check=True, timeout=30)
+    try:
+        assert f"Repair: umount {point}" in eeio("rm", "one", "--yes", code=1).stderr
+        assert (kept / "file").exists() and (results / "one/runs.jsonl").exists()
+    finally:
+        subprocess.run(["umount", str(point)], check=True, timeout=30)
+    eeio("rm", "one", "--yes")
+    assert (kept / "file").exists()
 
 
 @pytest.mark.root

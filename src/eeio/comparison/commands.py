@@ -224,6 +224,11 @@ def _why_not_compared(a: Bench, b: Bench, metric: str) -> str | None:
             return figure.reason
         if metric in _OF_ENERGY and each.not_durable is not None:
             return f"the energy of {each.label} ends before its bytes were durable"
+        if metric in _OF_ENERGY and each.doubts:
+            return f"the energy of {each.label} is doubtful: {each.doubts[0]}"
+    sources = (a.domain, a.meter, a.kind), (b.domain, b.meter, b.kind)
+    if metric in _OF_ENERGY and sources[0] != sources[1]:
+        return f"their energies are of two meters: {a.meter} ({a.domain}), {b.meter} ({b.domain})"
     return None
 
 

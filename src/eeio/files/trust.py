@@ -245,7 +245,7 @@ def risk_of_scratch(scratch: Path) -> Risk | None:
         return None
     directory = scratch.parent
     # Before all others, whose repairs may delete: a mount leads to files of somebody else.
-    if (risk := _risk_of_mount_below(directory.resolve() / scratch.name)) is not None:
+    if (risk := risk_of_mount_below(directory.resolve() / scratch.name)) is not None:
         return risk
     if os.geteuid() == 0 and _has_access_list(scratch):
         problem = "has an access control list"
@@ -263,7 +263,7 @@ def risk_of_scratch(scratch: Path) -> Risk | None:
     return Risk(scratch, problem, repair)
 
 
-def _risk_of_mount_below(folder: Path) -> Risk | None:
+def risk_of_mount_below(folder: Path) -> Risk | None:
     """A bind mount of the same file system has the same device number: only its line shows it."""
     for mount in _mounts():
         point = mount.mount_point

@@ -21,7 +21,7 @@ from typing import Any, Literal, TextIO, TypeVar
 
 from eeio.errors import EeioError, LimitError, SchemaError
 from eeio.files import inputs, typed
-from eeio.files.trust import make_folder, why_untrusted
+from eeio.files.trust import make_folder, risk_of_mount_below, why_untrusted
 from eeio.record.consistency import idle_disagreement
 from eeio.record.design import Design, PlannedRun
 from eeio.record.run import DEMO, SCHEMA_VERSION, EnergyReading, IdleMedian, Machine, Phase, Run
@@ -362,8 +362,14 @@ def half_made(results: Path) -> list[Path]:
 
 
 def delete(folder: Path) -> None:
-    """Deletes a campaign; the caller has its lock. A process killed meanwhile leaves no campaign
-    under its name; `remove_half_made` clears the rest."""
+    """Deletes a campaign; the caller has its lock. Raises EeioError for one with a mount in it. A
+    process killed meanwhile leaves no campaign under its name; `remove_half_made` clears the
+    rest."""
+    if (risk := risk_of_mount_below(folder.resolve())) is not None:
+        raise EeioError(
+            f"{folder} is not deleted: {risk.path} is a mount point, and what is mounted there "
+            f"would be deleted, too. Repair: {risk.repair}"
+        )
     aside = folder.with_name(f".{folder.name}.new")
     remove_half_made(aside)
     folder.rename(aside)
@@ -388,8 +394,10 @@ def _new_file(path: Path) -> TextIO:
 
 def remove_half_made(aside: Path) -> bool:
     """Deletes a campaign that was never finished, unless a living process makes it. Root deletes
-    none that another user could replace."""
+    none that another user could replace, and nobody one with a mount in it."""
     if not aside.is_dir() or aside.is_symlink() or why_untrusted(aside) is not None:
+        return False
+    if risk_of_mount_below(aside.resolve()) is not None:
         return False
     with suppress(OSError), (aside / _LOCK).open("a") as lock:
         try:

@@ -1,5 +1,6 @@
 """The delay of tables with a map (`csv:FILE,map=...`), and of logs whose clock the load shows."""
 
+import itertools
 import json
 import random
 from collections.abc import Sequence
@@ -209,11 +210,14 @@ def test_a_query_that_repeats_each_scrape_counts_it_once(tmp_path: Path) -> None
 def test_values_that_repeat_as_the_load_is_constant_are_believed(tmp_path: Path) -> None:
     """Of a meter that resolves 1 W, so that its values are equal during each load and pause."""
     lengths = random.Random(5)
-    rows, watts, ends = ["time,watts"], 30, 0
+    steps_s = [lengths.uniform(20.0, 60.0) for _ in range(40)]
+    ends_s = list(itertools.accumulate(steps_s))
+    rows = ["time,watts"]
     for k in range(1, 900):
-        if k >= ends:
-            watts, ends = 120 - watts, k + lengths.randint(20, 60)
-        rows.append(f"{START_S + k:.3f},{watts}")
+        busy_s = 0.0
+        for begin_s, end_s in zip(ends_s[::2], ends_s[1::2], strict=True):
+            busy_s += max(0.0, min(k, end_s) - max(k - 1, begin_s))
+        rows.append(f"{START_S + k:.3f},{30 + 60 * busy_s:.0f}")
     (tmp_path / "watts.csv").write_text("\n".join(rows) + "\n")
     spec = f"csv:{tmp_path}/watts.csv,map=time:time+power_w:watts,tz=utc,lag_s=0,averages_s=1"
     log = power_logs.read(Path(spec))

@@ -123,6 +123,24 @@ def test_imported_files_keep_their_sha256_and_options(home: Path, in_process: In
     assert metrics["n"] > 0
 
 
+def test_a_doubtful_energy_has_no_j_per_gb(tmp_path: Path, in_process: InProcess) -> None:
+    """As in reports, it is compared with no other."""
+    campaign = tmp_path / "board"
+    shutil.copytree(CAMPAIGNS / "board", campaign)
+    runs = (campaign / "runs.jsonl").read_text()
+    sql = (
+        "SELECT count(energy_j) energies, count(j_per_gb) costs,"
+        " count(*) FILTER (WHERE energy_reason LIKE 'doubtful: %') doubts FROM phases"
+    )
+    (before,) = answers(in_process, sql, str(campaign))
+    assert before["costs"] > 0 and before["doubts"] == 0
+    (campaign / "runs.jsonl").write_text(runs.replace('"doubtful":false', '"doubtful":true'))
+    (after,) = answers(in_process, sql, str(campaign))
+    assert after == {"energies": before["energies"], "costs": 0, "doubts": before["energies"]}
+    figures = "SELECT count(*) n FROM metrics WHERE name IN ('j_per_gb', 'efficiency_bytes_per_j')"
+    assert answers(in_process, figures, str(campaign)) == [{"n": 0}]
+
+
 def test_csv_and_table(in_process: InProcess) -> None:
     sql = "SELECT 'a,b' AS text, NULL AS missing, 1.5 AS x, count(*) AS n FROM runs"
     campaign = str(CAMPAIGNS / "board")

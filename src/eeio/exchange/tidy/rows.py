@@ -243,13 +243,12 @@ def _energy_columns(observation: Observation) -> dict[str, Any]:
     """Of the main reading, or of the first whose energy is a cost."""
     window = observation.window
     reading = main_reading(window) or next(iter(window.cost_energy), None)
-    j_per_gb = known(replace(observation, reading=reading).j_per_gb)
     if reading is None:
         none = dict.fromkeys(_OF_READING)
-        return {**none, "j_per_gb": j_per_gb, "energy_reason": _why_none(window)}
+        return {**none, "j_per_gb": None, "energy_reason": _why_none(window)}
     reason: str | None = _why_none(window)
     if reading.energy_j is not None:
-        reason = reading.why_not_ranked or window.why_no_efficiency
+        reason = _doubt(reading) or reading.why_not_ranked or window.why_no_efficiency
     return {
         "domain": reading.domain,
         "meter": reading.meter,
@@ -257,9 +256,22 @@ def _energy_columns(observation: Observation) -> dict[str, Any]:
         "power_w": reading.power_w,
         "energy_j": reading.energy_j,
         "uncertainty_j": reading.uncertainty_j,
-        "j_per_gb": j_per_gb,
+        "j_per_gb": _j_per_gb(observation, reading),
         "energy_reason": reason,
     }
+
+
+def _doubt(reading: EnergyReading) -> str | None:
+    """Why the reading is doubtful: as in reports, it is compared with no other."""
+    if reading.doubtful:
+        return f"doubtful: {'; '.join(reading.reasons)}"
+    return None
+
+
+def _j_per_gb(observation: Observation, reading: EnergyReading) -> float | None:
+    if reading.doubtful:
+        return None
+    return known(observation.of(reading).j_per_gb)
 
 
 def _metrics_of_tool(phase: Phase) -> Iterator[dict[str, Any]]:
@@ -281,7 +293,7 @@ def _metrics_of_energy(observation: Observation) -> Iterator[dict[str, Any]]:
             ("energy_j", reading.energy_j, "J"),
             ("power_w", reading.power_w, "W"),
             ("uncertainty_j", reading.uncertainty_j, "J"),
-            ("j_per_gb", known(replace(observation, reading=reading).j_per_gb), "J/GB"),
+            ("j_per_gb", _j_per_gb(observation, reading), "J/GB"),
         ):
             if value is not None:
                 yield {"name": name, "value": value, "unit": unit, **_source_columns(reading)}
@@ -296,6 +308,8 @@ def _metrics_of_registry(observation: Observation) -> Iterator[dict[str, Any]]:
     for metric in metrics.further():
         readings = observation.window.cost_energy if metric.of_domain else (None,)
         for reading in readings:
+            if reading is not None and reading.doubtful:
+                continue
             value = metric.value(replace(observation, reading=reading))
             if not isinstance(value, Missing):
                 columns = {} if reading is None else _source_columns(reading)

@@ -18,11 +18,14 @@ _OTHERS = 50
 """One change of so many may be off, as that after a line that came late."""
 _LEAST_BLOCK = 1.5
 """Lines."""
+_LEAST_STAYS = 12
+"""So many steps of power are not all at the border of two lines."""
 _EXACT = 0.05
 """Lines: so near to a number of lines a time is that number."""
 _MOST_BLOCKS = 20
 """Of a time without a change: the length of one block is not known well enough for more."""
-_MOST_BLOCKS_OF_MEAN = 8
+_BLOCKS_OF_MEAN = (1, 2, 4, 8)
+"""The more blocks a time has, the better its length must be known before."""
 
 
 def renewal_s(series: Series) -> float | None:
@@ -36,6 +39,10 @@ def renewal_s(series: Series) -> float | None:
     if not stays:
         return None
     shortest = stays[len(stays) // _OTHERS]
+    is_mean_of_line = series.known_delay.averages_s >= 0.9 * series.period_s
+    if is_mean_of_line and len(stays) >= _LEAST_STAYS and shortest >= _LEAST_BLOCK:
+        # A step of power is in two means, unless it is at the border of two lines.
+        return shortest * series.period_s
     for parts in range(1, math.floor(shortest / _LEAST_BLOCK) + 1):
         block = _block(stays, shortest / parts)
         if block is not None:
@@ -48,15 +55,17 @@ def _block(stays: Sequence[float], about: float) -> float | None:
     whole = round(about)
     if whole > 1 and _are_multiples(stays, whole, _EXACT, 1.0 / whole):
         return float(whole)
-    lines, blocks = 0.0, 0
-    for stay in stays:
-        count = round(stay / about)
-        if 0 < count <= _MOST_BLOCKS_OF_MEAN:
-            lines, blocks = lines + stay, blocks + count
-    if blocks == 0:
-        return None
+    mean = about
+    for most_blocks in _BLOCKS_OF_MEAN:
+        lines, blocks = 0.0, 0
+        for stay in stays:
+            count = round(stay / mean)
+            if 0 < count <= most_blocks:
+                lines, blocks = lines + stay, blocks + count
+        if blocks == 0:
+            return None
+        mean = lines / blocks
     # The first line after a renewal comes up to one line later.
-    mean = lines / blocks
     if _are_multiples(stays, mean, 1.0, 2.0 / mean):
         return mean
     return None
