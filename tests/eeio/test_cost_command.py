@@ -189,3 +189,17 @@ def test_an_imported_machine_without_a_name_has_that_of_its_campaign(
     text = in_process("cost", path).out
     assert "unknown unknown" not in text
     assert "lab-7" in text
+
+
+def test_powers_with_and_without_the_drives_are_not_compared(
+    tmp_path: Path, in_process: InProcess
+) -> None:
+    paths = []
+    for name, leaves_out in (("with-drives", ()), ("without", ("drives",))):
+        readings = [replace(energy(watts), leaves_out=leaves_out) for watts in WATTS]
+        runs = [run(n, (phase(200e6, (reading,)),)) for n, reading in enumerate(readings)]
+        machine = replace(MACHINE, hostname=name)
+        paths.append(str(stored(tmp_path / name, runs, design(name, len(runs)), machine=machine)))
+    text = in_process("cost", *paths, code=2).err
+    assert "with-drives: system; without: system without drives" in text
+    in_process("cost", paths[1])

@@ -80,11 +80,14 @@ def choice_of(request: ChoiceRequest) -> "Choice":
 
 def chosen_domain(campaigns: "Sequence[Campaign]", choice: "Choice") -> str:
     """Raises RejectedError where no domain has experiments in every campaign, with what to type."""
-    from eeio.guideline.measured import LeftOut, cells, domain_of
+    from eeio.guideline.measured import LeftOut, cells, domain_of, why_other_contents
 
     domain = domain_of(campaigns, choice)
     without = [c for c in campaigns if domain is None or not cells(c, choice, domain, {})]
     if domain is not None and not without:
+        reason = why_other_contents(campaigns, choice, domain)
+        if reason is not None:
+            raise RejectedError(f"{reason}. Compare campaigns whose meters include the same parts")
         return domain
     power = "power"
     if choice.domain:

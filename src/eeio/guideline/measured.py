@@ -93,6 +93,24 @@ def domain_of(campaigns: Sequence[Campaign], choice: Choice) -> str | None:
     return None
 
 
+def why_other_contents(campaigns: Sequence[Campaign], choice: Choice, domain: str) -> str | None:
+    """Why the powers of the campaigns are not of the same parts: those of one include the drives,
+    those of another do not. None if they are."""
+    contents = {}
+    for campaign in campaigns:
+        described: set[str] = set()
+        for cell in cells_of(campaign):
+            factors = cell.factors
+            if (factors["tool"], factors["level"]) == (choice.tool, choice.level):
+                described.update(cell.efficiency_of)
+        contents[campaign.name] = {text for text in described if text.split()[0] == domain}
+    known = [each for each in contents.values() if each]
+    if all(each == known[0] for each in known):
+        return None
+    listed = [f"{name}: {', '.join(sorted(each))}" for name, each in contents.items() if each]
+    return f"the powers are not of the same parts: {'; '.join(listed)}"
+
+
 def is_enough(campaigns: Sequence[Campaign], choice: Choice) -> bool:
     """Whether every campaign has an experiment that counts, in one domain."""
     domain = domain_of(campaigns, choice)
