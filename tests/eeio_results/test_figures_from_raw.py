@@ -264,7 +264,12 @@ def test_tidy_tables(folder: Path) -> None:
     }  # fmt: skip
     for shown, (run, phase) in zip(made["phases"], phases, strict=True):
         assert shown["bandwidth_bytes_per_s"] == (durable(phase) or phase)["bandwidth_bytes_per_s"]
-        found = {(r["domain"], r["meter"]): reading_figures(run, phase, r) for r in energies(phase)}
+        found = {}
+        for reading in energies(phase):
+            figures = reading_figures(run, phase, reading)
+            if reading["doubtful"] and "j_per_gb" in figures:
+                figures["j_per_gb"] = None  # it is compared with no other
+            found[reading["domain"], reading["meter"]] = figures
         for (domain, meter), figures in found.items():
             for name, value in figures.items():
                 stated = sources.get((shown["phase_id"], domain, meter, name))
