@@ -18,7 +18,7 @@ Key = tuple[str, str, str]
 """A source: (domain, meter, kind)"""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Missing:
     """Why a figure is not there."""
 
@@ -51,7 +51,7 @@ def known(value: _T | Missing) -> _T | None:
     return value
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Baseline:
     """Idle power of a source, in W, or why there is none. `busy` is the share of the time in which
     the system is in use (0 to 1), None if it is not given."""

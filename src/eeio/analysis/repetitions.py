@@ -112,10 +112,9 @@ class Repetitions:
         of_runs: list[str] = []
         for run in self.runs:
             of_runs.extend(run.validity)
-        of_phases = []
+        of_phases = list[str]()
         for _, phase in self.pairs:
-            for reason in phase.validity:
-                of_phases.append(reason)
+            of_phases.extend(phase.validity)
         return tuple(dict.fromkeys(of_runs + of_phases))
 
     @property

@@ -510,10 +510,9 @@ def largest_uncertainty(*cells: Cell) -> float:
 
 def why_energy_unsure(*cells: Cell, most: float = MOST_UNCERTAIN) -> str | None:
     """Why their powers and energies are compared with no other; None if they are."""
-    doubts = []
+    doubts = list[str]()
     for cell in cells:
-        for doubt in cell.doubts:
-            doubts.append(doubt)
+        doubts.extend(cell.doubts)
     return why_unsure(doubts, largest_uncertainty(*cells), most)
 
 

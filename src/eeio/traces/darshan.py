@@ -28,10 +28,9 @@ def read(path: Path) -> list[Event]:
         )
     try:
         names = report.name_records
-        events = []
+        events = list[Event]()
         for record in records:
-            for event in _events(record, names):
-                events.append(event)
+            events.extend(_events(record, names))
     except (LimitError, ValueError, OverflowError) as error:
         raise ToolOutputError(f"{path}: a segment that cannot be: {error}") from error
     if not events:

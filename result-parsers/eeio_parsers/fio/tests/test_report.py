@@ -335,32 +335,30 @@ def test_rates_of_fio_without_anything_else(tmp_path: Path) -> None:
     assert {run.repetition for run in campaign.runs} == {1}
 
 
-def test_thousands_of_iops_that_fio_printed_wrongly(tmp_path: Path) -> None:
-    """fio 3.16 prints 24.0k for 24.99k; the count of requests and the bandwidth are right."""
+@pytest.mark.parametrize(
+    ("size", "rates", "issued", "iops"),
+    [
+        # fio 3.16 prints 24.0k for 24.99k.
+        (4096, "IOPS=24.0k, BW=97.6MiB/s (102MB/s)(1952MiB/20000msec)", 499712, 499712 / 20),
+        # From a public report of fio 3.7, which prints 13.0k for 13.96k, 7 % less.
+        (16384, "IOPS=13.0k, BW=218MiB/s (229MB/s)(5120MiB/23466msec)", 327680, 327680 / 23.466),
+    ],
+)
+def test_thousands_of_iops_that_fio_printed_wrongly(
+    tmp_path: Path, size: int, rates: str, issued: int, iops: float
+) -> None:
+    """The count of requests and the bandwidth are right."""
+    sizes = f"(R) {size}B-{size}B, (W) {size}B-{size}B, (T) {size}B-{size}B"
     text = (
-        "job: (g=0): rw=randread, bs=(R) 4096B-4096B, (W) 4096B-4096B, (T) 4096B-4096B, "
-        "ioengine=libaio, iodepth=64\nfio-3.16\nStarting 1 process\n\n"
+        f"job: (g=0): rw=randread, bs={sizes}, ioengine=libaio, iodepth=64\nfio-3.16\n"
+        "Starting 1 process\n\n"
         "job: (groupid=0, jobs=1): err= 0: pid=9: Fri Mar 20 10:00:00 2020\n"
-        "  read: IOPS=24.0k, BW=97.6MiB/s (102MB/s)(1952MiB/20000msec)\n"
-        "     issued rwts: total=499712,0,0,0 short=0,0,0,0 dropped=0,0,0,0\n\n"
+        f"  read: {rates}\n"
+        f"     issued rwts: total={issued},0,0,0 short=0,0,0,0 dropped=0,0,0,0\n\n"
         "Run status group 0 (all jobs):\n"
     )
     (report,) = read_one(tmp_path, text).reports
-    assert report.phases[0].iops == pytest.approx(499712 / 20, rel=1e-6)
-
-
-def test_ten_thousand_iops_that_fio_printed_wrongly(tmp_path: Path) -> None:
-    """fio 3.7 prints 13.0k for 13.96k, which is 7 % less. From a public report."""
-    text = (
-        "job: (g=0): rw=write, bs=(R) 16.0KiB-16.0KiB, (W) 16.0KiB-16.0KiB, (T) 16.0KiB-16.0KiB, "
-        "ioengine=libaio, iodepth=1\nfio-3.7\nStarting 1 process\n\n"
-        "job: (groupid=0, jobs=1): err= 0: pid=232296: Tue Aug 11 21:49:12 2020\n"
-        "  write: IOPS=13.0k, BW=218MiB/s (229MB/s)(5120MiB/23466msec)\n"
-        "     issued rwts: total=0,327680,0,0 short=0,0,0,0 dropped=0,0,0,0\n\n"
-        "Run status group 0 (all jobs):\n"
-    )
-    (report,) = read_one(tmp_path, text).reports
-    assert report.phases[0].iops == pytest.approx(327680 / 23.466, rel=1e-6)
+    assert report.phases[0].iops == pytest.approx(iops, rel=1e-6)
 
 
 def test_progress_that_fio_printed_over_itself_is_no_long_line(tmp_path: Path) -> None:

@@ -73,16 +73,20 @@ def line(reading: EnergyReading) -> str:
         return f"{head}invalid"
     if (unknown := _unknown(reading)) is not None:
         return f"{head}{unknown}"
-    estimate = ""
-    if reading.kind != "measured":
-        estimate = f"  {kind_word(reading)}"
-    doubtful = ""
-    if reading.doubtful:
-        doubtful = "  doubtful"
     return (
         f"{head}{reading.energy_j:12.2f} J ± {reading.uncertainty_j or 0.0:.2f}"
-        f"  {reading.power_w:9.2f} W  coverage {reading.coverage:.1%}{estimate}{doubtful}"
+        f"  {reading.power_w:9.2f} W  coverage {reading.coverage:.1%}{marks(reading)}"
     )
+
+
+def marks(reading: EnergyReading) -> str:
+    """Behind its figures: whether it is an estimate, and whether it is doubtful."""
+    text = ""
+    if reading.kind != "measured":
+        text = f"  {kind_word(reading)}"
+    if reading.doubtful:
+        text += "  doubtful"
+    return text
 
 
 def _unknown(reading: EnergyReading) -> str | None:

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from eeio.commands.meter.meters import kind_word, meter_option, opened, rate_option, seconds
+from eeio.commands.meter.meters import marks, meter_option, opened, rate_option, seconds
 from eeio.errors import EXIT_DONE
 from eeio.options import Command, option
 from eeio.units.external_text import shown
@@ -166,13 +166,7 @@ def _watch_line(reading: EnergyReading) -> str:
     head = f"{time.strftime('%H:%M:%S')}  {reading.meter:12}{reading.domain:7} "
     if reading.power_w is None:
         return f"{head}{'-':>11}    {'; '.join(reading.reasons)[:90]}"
-    estimate = ""
-    if reading.kind != "measured":
-        estimate = f"  {kind_word(reading)}"
-    doubtful = ""
-    if reading.doubtful:
-        doubtful = "  doubtful"
-    return f"{head}{reading.power_w:11.2f} W{estimate}{doubtful}"
+    return f"{head}{reading.power_w:11.2f} W{marks(reading)}"
 
 
 COMMAND = Command(

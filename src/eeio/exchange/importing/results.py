@@ -183,8 +183,7 @@ def _with_notes(made: Sequence[Imported], logs: Sequence[UsedLog]) -> list[Impor
     """With the notes on the alignment of the logs as remarks."""
     notes = []
     for used in logs:
-        for note in used.notes:
-            notes.append(note)
+        notes.extend(used.notes)
     return [replace(campaign, remarks=(*campaign.remarks, *notes)) for campaign in made]
 
 

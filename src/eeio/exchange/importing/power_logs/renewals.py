@@ -29,8 +29,9 @@ _BLOCKS_OF_MEAN = (1, 2, 4, 8)
 
 
 def renewal_s(series: Series) -> float | None:
-    """The longest time of which all times between two changes of the value are multiples, s; None
-    if there is none, or if it may be chance."""
+    """The longest time of which all times between two changes of the value are multiples, s. Where
+    each line is a mean and no two lines in a row change, it is the shortest of these times. None if
+    there is none, or if it may be chance."""
     rows = []
     for time_s, value in zip(series.times_s, series.values, strict=True):
         if not math.isnan(value):
