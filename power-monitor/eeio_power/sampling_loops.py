@@ -20,6 +20,7 @@ from eeio_power.energy import indices_needed
 from eeio_power.errors import PowerError
 from eeio_power.false_readings import earlier_readings
 from eeio_power.meters import Batch, Batches, Channel, LoggedMeter, Meter, PacedBatches
+from eeio_power.renewals import renewal_s
 from eeio_power.samples import MISSING, MeterInfo, MeterSamples
 from eeio_power.window_readings import absurdity, possible_w
 
@@ -29,6 +30,11 @@ WAIT_PERIODS = 1.5
 WAIT_FLOOR_S = 0.25
 # How much beyond `keep_s` is stored before the old samples are dropped at once.
 KEEP_SLACK = 1.25
+# How far the clock of a log may be ahead. A lead below the time between two readings is in the
+# uncertainty of the edges.
+CLOCK_WITHIN_S = 0.5
+# The last readings of a log, which show how often its values really change.
+JUDGED_READINGS = 20_000
 Clock = Callable[[], float]
 
 
@@ -557,6 +563,8 @@ class LoggedLoop:
         self._times_s = array("d")
         self._values = tuple(array("d") for _ in info.channels)
         self._last_error: str | None = None
+        self._ahead_s = -math.inf
+        self._renewals_s: tuple[float | None, ...] = (None,) * len(info.channels)
 
     def start(self) -> None:
         self._started_s = self._clock()
@@ -592,7 +600,11 @@ class LoggedLoop:
     def snapshot(self, start_s: float = -math.inf, end_s: float = math.inf) -> MeterSamples:
         self._refresh()
         with self._changed:
-            return copied(self.info, self._times_s, self._values, start_s, end_s)
+            channels = []
+            for channel, each_s in zip(self.info.channels, self._renewals_s, strict=True):
+                channels.append(replace(channel, doubt=self._doubt(channel, each_s)))
+            info = replace(self.info, channels=tuple(channels))
+            return copied(info, self._times_s, self._values, start_s, end_s)
 
     def rates(self) -> MeterRates:
         with self._changed:
@@ -635,6 +647,44 @@ class LoggedLoop:
             where = "ends before the run began"
         return f"its log {where}, by {off_s:.1f} s ({off_s / 3600:.2f} h): check tz= and offset_s="
 
+    def _doubt(self, channel: Channel, each_s: float | None) -> str | None:
+        """Why its energies are doubtful; `each_s`: how often its values really change."""
+        if self._ahead_s > max(CLOCK_WITHIN_S, self.info.native_period_s):
+            return (
+                f"{channel.name}: a reading of the log was {self._ahead_s:.1f} s in the future, so "
+                "its clock is ahead by at least that: state offset_s="
+            )
+        longest_mean_s = self.info.native_period_s
+        if channel.delay is not None:
+            longest_mean_s = channel.delay.longest_s
+        if each_s is not None and each_s > longest_mean_s:
+            return (
+                f"{channel.name}: the log has a line each {self.info.native_period_s:g} s, but its "
+                f"values change each {each_s:.3g} s only: state lag_s= and averages_s= of meter "
+                "and logger together"
+            )
+        return channel.doubt
+
+    def _judge(self, times_s: Sequence[float], columns: Sequence[Sequence[float]]) -> None:
+        """Note how far the log is ahead of now, and how often its values change."""
+        if times_s:
+            self._ahead_s = max(self._ahead_s, times_s[-1] - self._clock())
+        renewals_s = []
+        for channel, values in zip(self.info.channels, columns, strict=True):
+            each_s = None
+            if channel.quantity == "power_w":
+                averages_s = 0.0
+                if channel.delay is not None:
+                    averages_s = channel.delay.averages_s
+                each_s = renewal_s(
+                    times_s[-JUDGED_READINGS:],
+                    values[-JUDGED_READINGS:],
+                    self.info.native_period_s,
+                    averages_s,
+                )
+            renewals_s.append(each_s)
+        self._renewals_s = tuple(renewals_s)
+
     def _refresh(self) -> None:
         """Append new readings of the log; two readings before the start are enough."""
         try:
@@ -645,6 +695,7 @@ class LoggedLoop:
             return
         with self._changed:
             self._last_error = self._misfit(times_s)
+            self._judge(times_s, columns)
             if self._times_s:
                 low = bisect_right(times_s, self._times_s[-1])
             else:

@@ -3,15 +3,18 @@
 CLOCK_MONOTONIC stops while the machine is suspended, CLOCK_BOOTTIME does not. The window shows no
 gap: counters contain energy of time that it leaves out, and drives and processors resume within it.
 
-A process that was stopped (Ctrl-Z, SIGSTOP) sees the end of a command too late.
+A process that was stopped (Ctrl-Z, SIGSTOP, a frozen control group) sees the end of a command too
+late.
 """
 
 import math
+import resource
 import signal
 import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from types import FrameType
 from typing import Any, Self
 
@@ -32,30 +35,77 @@ def text(seconds: float) -> str:
     return f"the machine was suspended for {seconds:.1f} s meanwhile"
 
 
-STOPPED = "eeio was stopped (Ctrl-Z or SIGSTOP) meanwhile, so that the end was seen too late"
+STOPPED = (
+    "eeio was stopped (Ctrl-Z, SIGSTOP or a frozen control group) meanwhile, so that the end was "
+    "seen too late"
+)
+BEAT_S = 0.5
+FROZEN_S = 1.0
+"""So much longer than `BEAT_S` a thread does not sleep, except when it waits for a processor."""
 
 
 class Stops:
-    """Counts how often this process was stopped and continued, in the block.
+    """Counts how often this process was stopped or frozen, and continued, in the block.
 
-    Outside the main thread, which alone receives signals, it counts none.
+    SIGCONT shows a stop, but only the main thread receives signals. A frozen control group sends
+    none: a thread sleeps and compares the time. It does not count the time in which it waited for a
+    processor, this process used one, or a page of memory was read from a drive.
     """
 
-    def __init__(self) -> None:
-        self.count = 0
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._continued_count = 0
+        self._frozen_count = 0
         self._before: Any = None
+        self._ended = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    @property
+    def count(self) -> int:
+        """How often, until now."""
+        return max(self._continued_count, self._frozen_count)
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
             self._before = signal.signal(signal.SIGCONT, self._continued)
+        self._ended.clear()
+        self._thread = threading.Thread(target=self._beat, name="eeio-stops", daemon=True)
+        self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        if self._thread is not None:
+            self._thread.join()
         if self._before is not None:
             signal.signal(signal.SIGCONT, self._before)
 
     def _continued(self, signum: int, frame: FrameType | None) -> None:
-        self.count += 1
+        self._continued_count += 1
+
+    def _beat(self) -> None:
+        ended = False
+        while not ended:
+            begun_s, explained_s, faults = self._clock(), _explained_s(), _page_reads()
+            ended = self._ended.wait(BEAT_S)
+            late_s = self._clock() - begun_s - BEAT_S
+            if late_s > FROZEN_S and _page_reads() == faults:
+                late_s -= _explained_s() - explained_s
+                self._frozen_count += late_s > FROZEN_S
+
+
+def _explained_s() -> float:
+    """How long this thread has waited for a processor, and this process has used processors, s."""
+    try:
+        _, waited_ns, _ = Path("/proc/thread-self/schedstat").read_text().split()
+    except (OSError, ValueError):  # not known: no time is taken for a stop
+        return math.inf
+    return int(waited_ns) / 1e9 + time.process_time()
+
+
+def _page_reads() -> int:
+    """Pages of memory that this thread has waited for."""
+    return resource.getrusage(resource.RUSAGE_THREAD).ru_majflt
 
 
 def invalid(readings: Sequence[EnergyReading], reason: str) -> list[EnergyReading]:

@@ -293,13 +293,56 @@ def test_a_log_is_aligned_and_kept_with_the_samples(tmp_path: Path) -> None:
     write_log(path, now_s - 5, 60, 42.0, shift_s=7.25)
     meter = one_meter(f"csv:{path},map=time:Time+power_w:Watts,offset_s=7.25")
     assert meter.native_period_s == pytest.approx(1.0)
-    with Sampler([meter], tmp_path / "s.gz") as sampler:
+    clock = Clock()
+    with Sampler([meter], tmp_path / "s.gz", clock=clock) as sampler:
         start_s = time.monotonic() + 0.5
+        clock.later_s = 60.0
         (reading,) = sampler.energy(start_s, start_s + 20.0)
-    assert reading.valid
+    assert reading.valid and not reading.doubtful
     assert reading.power_w == pytest.approx(42.0)
     assert reading.samples == 20
     assert load(sampler.path).energy(start_s, start_s + 20.0) == [reading]
+
+
+class Clock:
+    """The monotonic clock, and later."""
+
+    later_s = 0.0
+
+    def __call__(self) -> float:
+        return time.monotonic() + self.later_s
+
+
+def test_a_log_with_readings_in_the_future_is_doubtful(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    write_log(path, time.time() - 20, 24, 42.0)
+    meter = one_meter(f"csv:{path},map=time:Time+power_w:Watts")
+    with Sampler([meter], tmp_path / "s.gz") as sampler:
+        start_s = time.monotonic()
+        (reading,) = sampler.energy(start_s, start_s + 2.0)
+    assert reading.valid and reading.doubtful
+    assert "in the future, so its clock is ahead" in reading.reasons[-1]
+
+
+@pytest.mark.parametrize(("stated", "doubtful"), [("", True), (",lag_s=5,averages_s=15", False)])
+def test_a_log_that_repeats_the_readings_of_a_slow_meter_is_doubtful(
+    tmp_path: Path, stated: str, doubtful: bool
+) -> None:
+    """A line each second, of a meter with a reading each 15 s."""
+    path, begin_s = tmp_path / "log.csv", time.time() - 1
+    rows = "".join(
+        f"{datetime.fromtimestamp(begin_s + k, UTC).isoformat()},{40.0 + k // 15 * 7 % 19}\n"
+        for k in range(600)
+    )
+    path.write_text(f"Time,Watts\n{rows}")
+    meter = one_meter(f"csv:{path},map=time:Time+power_w:Watts{stated}")
+    clock = Clock()
+    with Sampler([meter], tmp_path / "s.gz", clock=clock) as sampler:
+        start_s = time.monotonic() + 40.0
+        clock.later_s = 700.0
+        (reading,) = sampler.energy(start_s, start_s + 400.0)
+    assert reading.valid and reading.doubtful == doubtful
+    assert any("values change each 15 s only" in reason for reason in reading.reasons) == doubtful
 
 
 def test_a_log_that_comes_later_is_read_at_the_end(tmp_path: Path) -> None:

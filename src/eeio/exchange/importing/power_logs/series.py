@@ -16,6 +16,7 @@ from eeio_power.delay import COUNTER, MOST_S, Delay, assumed, stated, unknown_up
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel
 from eeio_power.reading import DOMAINS, UNKNOWN, Contents, Domain, Kind
+from eeio_power.renewals import times_unchanged_s
 from eeio_power.samples import MeterInfo, MeterSamples
 
 Form = Literal["sample", "mean", "counter"]
@@ -329,12 +330,6 @@ def of_form(delay: Delay, form: Form, period_s: float) -> Delay:
 def default_accuracy(domain: str) -> float:
     """The accuracy of a log that states none, as a share."""
     return _ACCURACY.get(domain, 0.05)
-
-
-def times_unchanged_s(rows: Sequence[tuple[float, float]]) -> list[float]:
-    """The times between two changes of the value, sorted."""
-    changes_s = [time_s for (_, before), (time_s, value) in pairwise(rows) if value != before]
-    return sorted(map(sub, changes_s[1:], changes_s))
 
 
 def usual_longest_s(stays_s: Sequence[float]) -> float:

@@ -15,13 +15,13 @@ from eeio.exchange.importing.power_logs.series import (
     ReadLog,
     Series,
     series_of,
-    times_unchanged_s,
     usual_longest_s,
 )
 from eeio_power.delay import BMC, NVIDIA, Delay, unknown_up_to
 from eeio_power.errors import PowerError
 from eeio_power.meters.nut import DELAY as NUT
 from eeio_power.reading import Kind
+from eeio_power.renewals import times_unchanged_s
 
 
 @dataclass(frozen=True)
