@@ -20,6 +20,7 @@ from eeio.cli import main
 from eeio.errors import EeioError
 from eeio.files.trust import make_folder, why_untrusted
 from eeio.machine import owner, undo
+from eeio.machine.filesystem import mounts
 from eeio.machine.owner import Owner, start_ticks, this_process
 from eeio.machine.undo import UndoEntry, UndoJournal
 
@@ -373,3 +374,37 @@ def test_nothing_is_deleted_in_a_folder_of_another_user(
     assert f"not deleted: {target} is a link of user 71500" in failure
     assert (victim / "eeio-ext4.img").exists()
     journal.path.unlink()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount")
+def test_only_its_own_file_system_is_unmounted(home: Path) -> None:
+    """Another one may be mounted at the same place later."""
+    folder, journal = home / "mounted", UndoJournal(home / "journal.json")
+    folder.mkdir()
+
+    def sources() -> list[str]:
+        return [mount.source for mount in mounts() if mount.mount_point == folder]
+
+    def mount(source: str) -> None:
+        subprocess.run(["mount", "-t", "tmpfs", source, folder], check=True)
+
+    entry = UndoEntry("mount", str(folder), drive="/own")
+    try:
+        journal.add(entry)
+        mount("/other")
+        assert journal.undo_all() == []
+        assert sources() == ["/other"]
+        subprocess.run(["umount", folder], check=True)
+        journal.add(entry)
+        mount("/own")
+        mount("/other")
+        (problem,) = journal.undo_all()
+        assert f"/other is mounted at {folder}, over /own" in problem
+        assert sources() == ["/own", "/other"]
+        subprocess.run(["umount", folder], check=True)
+        journal.add(entry)
+        assert journal.undo_all() == []
+        assert sources() == []
+    finally:
+        for _ in sources():
+            subprocess.run(["umount", folder], check=False)

@@ -230,7 +230,7 @@ def _new_mount_point(filesystem: str, directory: Path, journal: UndoJournal) -> 
 def _mount(filesystem: str, node: Path, mount_point: Path, journal: UndoJournal) -> Made:
     kind, _, layer = _on_disk(filesystem).partition("+")
     options = _OPTIONS.get(filesystem)
-    journal.add(UndoEntry("mount", str(mount_point)))
+    journal.add(UndoEntry("mount", str(mount_point), drive=str(node)))
     run_command(
         ["mount", "-t", kind, *(["-o", options] if options else []), str(node), str(mount_point)]
     )
@@ -246,7 +246,7 @@ def _mount(filesystem: str, node: Path, mount_point: Path, journal: UndoJournal)
     if layer == "overlay":
         for name in ("lower", "upper", "work"):
             (mount_point / name).mkdir()
-        journal.add(UndoEntry("mount", str(outer)))
+        journal.add(UndoEntry("mount", str(outer), drive="overlay"))
         # In the folder, so that no character of its path has a meaning in the options.
         run_command(
             [

@@ -55,8 +55,9 @@ class UndoEntry:
     """One thing to restore.
 
     `setting`: write `value` to the file `subject`. `command`: run `value` (JSON list) for device
-    `subject`. `mount`: unmount it, with the option `value` if there is one. `loop`: detach the loop
-    device. `mapping`: close the dm-crypt device of that name. `file`, `directory`: delete it.
+    `subject`. `mount`: unmount it if `drive` is mounted there, with the option `value` if there is
+    one. `loop`: detach the loop device. `mapping`: close the dm-crypt device of that name. `file`,
+    `directory`: delete it.
     `namespace`: remove the network namespace.
     `controllers`: take `value` (`io memory`) out of the cgroup file `subject`, unless groups of
     other processes of eeio need them.
@@ -612,8 +613,7 @@ def _unmount(entry: UndoEntry) -> None:
     if entry.value not in ("", "--force"):
         raise EeioError(f"no option of umount: {entry.value[:40]!r}")
     if not entry.value:
-        if os.path.ismount(entry.subject):
-            run_command(["umount", entry.subject])
+        _unmount_own(entry)
         return
     command = ["umount", "--no-canonicalize", entry.value, entry.subject]
     try:
@@ -623,6 +623,23 @@ def _unmount(entry: UndoEntry) -> None:
         # Its server is unreachable, and unwritten data waits for it; the mount may wait, too.
         if _is_mounted(Path(entry.subject)):
             run_command([*command, "--lazy"])
+
+
+def _unmount_own(entry: UndoEntry) -> None:
+    """Unmounts what is mounted at the folder, if it is of the drive that the entry names."""
+    folder = Path(entry.subject).resolve()
+    layers = [mount for mount in mounts() if mount.mount_point == folder]
+    if entry.drive:
+        own = Path(entry.drive).resolve()
+        if own not in [Path(mount.source).resolve() for mount in layers]:
+            return
+        if Path(layers[-1].source).resolve() != own:
+            raise EeioError(
+                f"{layers[-1].source} is mounted at {folder}, over {own}: `umount {folder}`, and "
+                "restore again"
+            )
+    if layers:
+        run_command(["umount", entry.subject])
 
 
 def _is_mounted(folder: Path) -> bool:

@@ -174,7 +174,7 @@ def _impossible(mean_w: float) -> str | None:
 
 def _series(body: Mapping[str, Any], form: Form, rows: Sequence[tuple[float, float]]) -> Series:
     """Raises PowerError."""
-    series = described(
+    return described(
         body["meter"],
         body["domain"],
         body.get("kind", "measured"),
@@ -184,8 +184,6 @@ def _series(body: Mapping[str, Any], form: Form, rows: Sequence[tuple[float, flo
         body.get("lag_s"),
         body.get("averages_s"),
     )
-    series, _ = with_renewals(series)
-    return series
 
 
 def _of_one_run(
@@ -313,6 +311,10 @@ def _of_log(body: Mapping[str, Any], folder: Path, spans: Mapping[Key, Span]) ->
     times_s, values = _read_log(path, _layout(body, body["map"]))
     offset_s = float(body.get("offset_s", 0.0))
     series = _series(body, _form(body, "sample"), list(zip(times_s, values, strict=True)))
+    series, note = with_renewals(series)
+    remarks = []
+    if note is not None:
+        remarks.append(f"{path}: {note}")
     runs = {}
     for key, span in spans.items():
         first = bisect_left(times_s, span.start_s + offset_s)
@@ -320,7 +322,7 @@ def _of_log(body: Mapping[str, Any], folder: Path, spans: Mapping[Key, Span]) ->
         watts = [value for value in inside if value == value]
         window = Window(span.start_s, span.end_s, span.within_s, False)
         runs[key] = RunPower(series, window, watts, len(inside) - len(watts), offset_s)
-    remarks = [
+    remarks += [
         f"{path}: no sample during {spans[key].name}" for key, run in runs.items() if not run.watts
     ]
     if total := sum(run.lost for run in runs.values()):
