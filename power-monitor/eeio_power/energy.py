@@ -92,7 +92,7 @@ from eeio_power.window_readings import (
 COUNTER_UPDATES = 5.0
 # Of the time: what a meter that averages less of it does not see may repeat with the load.
 MOST_UNSEEN = 0.25
-# Of the time between readings: a meter that averages less of it for certain takes single values.
+# Of the time between readings: a meter that averages less of it takes single values.
 LEAST_SEEN = 0.5
 
 # --- one channel ----------------------------------------------------------------------------------
@@ -396,11 +396,12 @@ def _remarks_on_single_values(channel: Channel, period_s: float) -> tuple[str, .
     delay = channel.delay
     if delay is None or channel.quantity != "power_w":
         return ()
-    seen_s = delay.averages_s + delay.averages_within_s
+    seen_s = delay.averages_s
     if seen_s >= LEAST_SEEN * period_s:
         return ()
+    about = "about " if delay.averages_within_s else ""
     return (
-        f"{channel.name}: shows {seen_s:.2g} s of each {period_s:.2g} s; short bursts between, and "
+        f"{channel.name}: shows {about}{seen_s:.2g} s of each {period_s:.2g} s; short bursts between, and "
         "loads that repeat in step with its readings, are not in the uncertainty",
     )
 
