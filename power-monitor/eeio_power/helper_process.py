@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Protocol
 
 from eeio.files.inputs import ANSWER_BYTES
+from eeio.files.trust import why_untrusted
 from eeio_power.errors import PowerError
 from eeio_power.meters import Batch
 
@@ -319,9 +320,12 @@ class QuestionReader(Helper):
         return message
 
 
-def can_run(helper: Path) -> bool:
-    """Whether this machine can run it: without arguments it prints its usage."""
-    try:
+def why_not_run(helper: Path) -> str | None:
+    """Why this machine cannot run it, or root must not. Without arguments it prints its usage."""
+    if (reason := why_untrusted(helper)) is not None:
+        return f"{helper} is not run as root: {reason}"
+    done = None
+    with suppress(OSError, subprocess.TimeoutExpired):
         done = subprocess.run(
             [str(helper)],
             stdin=subprocess.DEVNULL,
@@ -330,13 +334,15 @@ def can_run(helper: Path) -> bool:
             timeout=CAN_RUN_S,
             check=False,
         )
-    except (OSError, subprocess.TimeoutExpired):
-        return False
-    return done.returncode == 2 and b"usage: " in done.stderr
+    if done is None or done.returncode != 2 or b"usage: " not in done.stderr:
+        return f"{helper} cannot be run"
+    return None
 
 
 def try_reader(helper: Path, folder: Path | None, zones: Sequence[str]) -> str | None:
     """Why the helper gives no reading of all zones, None if it does."""
+    if (reason := why_untrusted(helper)) is not None:
+        return f"{helper} is not run as root: {reason}"
     reader = EnergyReader(helper, folder, zones, 1.0)
     try:
         reader.start()

@@ -1,5 +1,6 @@
 """Long text on a terminal goes through a pager, by git's rules."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -62,3 +63,17 @@ def test_its_own_variable_goes_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PAGER", "cat")
     monkeypatch.setenv("EEIO_PAGER", "sh -e")
     assert pager.command() == ["sh", "-e"]
+
+
+@pytest.mark.root
+def test_root_starts_no_pager_of_another_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    program = tmp_path / "pager"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PAGER", str(program))
+    assert pager.command() == [str(program)]
+    os.chown(program, 1000, 1000)
+    assert pager.command() == []

@@ -15,6 +15,7 @@ from tests.eeio_power.bmc import machine_with_bmc
 from tests.eeio_power.compiled import SANITIZERS, compiled, needs_compiler
 from tests.eeio_power.one_meter import one_meter
 from tests.executables import executable
+from tests.simulators import FakeRapl
 from tests.waiting import PATIENCE_S, until
 
 from eeio_power import helper_process as reader_module
@@ -169,6 +170,22 @@ def alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("kind", ["ipmi", "rapl"])
+def test_root_runs_no_helper_of_another_user(
+    machine: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    FakeRapl(machine / "sys/class/powercap")
+    ran = machine / "ran"
+    helper = machine / "helper"
+    executable(helper, f"#!/bin/sh\ntouch {ran}\n")
+    os.chown(helper, 1000, 1000)
+    with pytest.raises(PowerError, match="is not run as root: .* owned by user 1000"):
+        open_meters([f"{kind},reader={helper}"], machine)
+    assert not ran.exists()
 
 
 def test_without_a_helper_the_meter_queries_by_itself(machine: Path) -> None:

@@ -43,7 +43,7 @@ from pathlib import Path
 from eeio.units.quantities import POWER_SAMPLE
 from eeio_power.delay import BMC
 from eeio_power.errors import PowerError
-from eeio_power.helper_process import IPMI_NAME, QuestionReader, can_run, find_reader
+from eeio_power.helper_process import IPMI_NAME, QuestionReader, find_reader, why_not_run
 from eeio_power.meters import (
     Channel,
     Detected,
@@ -566,8 +566,8 @@ def open_meter(
     if shutil.which("stdbuf") is None:
         raise PowerError(f"meter '{spec}': stdbuf is missing; apt-get install coreutils")
     wanted = options.get("reader")
-    if wanted not in (None, "no") and not can_run(Path(wanted or "")):
-        raise PowerError(f"meter '{spec}': {wanted} cannot be run; repair it, or leave out reader=")
+    if wanted not in (None, "no") and (reason := why_not_run(Path(wanted or ""))) is not None:
+        raise PowerError(f"meter '{spec}': {reason}; repair it, or leave out reader=")
     mode = options.get("mode")
     if mode not in (None, "dcmi", "sdr", "nm"):
         raise PowerError(f"meter '{spec}': mode={mode}: it is dcmi, sdr or nm")
@@ -644,7 +644,7 @@ def _reader(wanted: str | None, root: Path) -> Path | None:
     if wanted is not None:
         return Path(wanted)
     reader = find_reader(root, IPMI_NAME)
-    if reader is not None and can_run(reader):
+    if reader is not None and why_not_run(reader) is None:
         return reader
     return None
 

@@ -6,7 +6,9 @@ import shutil
 import subprocess
 import sys
 from contextlib import suppress
+from pathlib import Path
 
+from eeio.files.trust import why_untrusted
 from eeio.units.external_text import shown_lines
 from eeio.units.terminal import raw
 
@@ -18,7 +20,8 @@ def show(text: str, wanted: bool = True) -> None:
     """Prints text: through a pager where standard output is a terminal and one is `wanted`.
 
     The pager is EEIO_PAGER's, else PAGER's, else less; none where that is empty or `cat`, where
-    NO_PAGER is set, and where it cannot be started.
+    NO_PAGER is set, where root must not run it (it is another user's), and where it cannot be
+    started.
     """
     pager = []
     if wanted and sys.stdout.isatty():
@@ -36,7 +39,10 @@ def command() -> list[str]:
         pager = shlex.split(requested)
     except ValueError:
         return []
-    if pager[:1] in ([], ["cat"]) or shutil.which(pager[0]) is None:
+    if pager[:1] in ([], ["cat"]):
+        return []
+    program = shutil.which(pager[0])
+    if program is None or why_untrusted(Path(program)) is not None:
         return []
     return pager
 
