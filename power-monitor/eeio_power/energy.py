@@ -403,8 +403,8 @@ def _remarks_on_single_values(channel: Channel, period_s: float) -> tuple[str, .
     if delay.averages_within_s:
         about = "about "
     return (
-        f"{channel.name}: shows {about}{seen_s:.2g} s of each {period_s:.2g} s; short bursts between, "
-        "and loads that repeat in step with its readings, are not in the uncertainty",
+        f"{channel.name}: shows {about}{seen_s:.2g} s of each {period_s:.2g} s; short bursts "
+        "between, and loads that repeat in step with its readings, are not in the uncertainty",
     )
 
 

@@ -183,7 +183,7 @@ def test_root_runs_no_helper_of_another_user(
     helper = machine / "helper"
     executable(helper, f"#!/bin/sh\ntouch {ran}\n")
     os.chown(helper, 1000, 1000)
-    with pytest.raises(PowerError, match="is not run as root: .* owned by user 1000"):
+    with pytest.raises(PowerError, match=r"is not run as root: .* owned by user 1000"):
         open_meters([f"{kind},reader={helper}"], machine)
     assert not ran.exists()
 
