@@ -180,6 +180,7 @@ class _Run:
     date: str | None = None
     started: str | None = None
     means: list[str] = field(default_factory=list)
+    has_average: bool = False
 
     def begin(self, end: str | None) -> None:
         if self.date and self.time and self.started is None:
@@ -200,10 +201,13 @@ def read_text(text: str) -> Iterator[FoundReport]:
     """`summary.html` or its text: the average line of each run definition. File systems have other
     columns than volumes: operations/s, their time, CPU, reads, writes, then MiB/s."""
     version = re.search(r"Vdbench distribution:\s{0,99}vdbench(\S{1,300})", text)
-    phases, run, header = list[FoundPhase](), _Run(), None
+    phases, header = list[FoundPhase](), None
+    run = _Run()
+    runs = [run]
     for line in _LINES.finditer(re.sub(r"<[^>\n]*>", "", text)):
         if line["name"]:
             run = _Run(line["name"], line["time"], line["rest"])
+            runs.append(run)
         elif line["date"]:
             run.date, header = run.date or line["date"], line["header"]
         else:
@@ -215,14 +219,24 @@ def read_text(text: str) -> Iterator[FoundReport]:
             # Without the line of its start, nothing shows that another run is a repetition.
             index = len(phases)
             name = run.name or f"run {index}"
+            run.has_average = True
             phases.append(_phase(name, index, run.completed(average), run.rest, run.started))
         elif line["row"] and _is_cut_off(line["row"], header):
             raise none_found("vdbench", f"cut off in the average of {run.name!r:.80}")
     if not phases:
         raise none_found("vdbench", _why_no_average(text))
-    part = _PART.search(text)
-    notes = (f"may be a part of a run: {part[0]!r:.200}",) if part else ()
-    yield FoundReport(tuple(phases), first_group(version), notes=notes)
+    notes = _without_average([run.name for run in runs if run.name and not run.has_average])
+    if (part := _PART.search(text)) is not None:
+        notes.append(f"may be a part of a run: {part[0]!r:.200}")
+    yield FoundReport(tuple(phases), first_group(version), notes=tuple(notes))
+
+
+def _without_average(names: Sequence[str]) -> list[str]:
+    """The note on run definitions that began, and have no average."""
+    if not names:
+        return []
+    listed = ", ".join(name[:80] for name in names[:8])
+    return [f"no row of {listed}: no line `avg_`, or one without numbers: the run was ended early"]
 
 
 def _why_no_average(text: str) -> str:
@@ -300,8 +314,15 @@ def read_flatfile_csv(text: str) -> Iterator[FoundReport]:
 
 def _flatfile(rows: Sequence[Mapping[str, str]]) -> FoundReport:
     phases, means = list[FoundPhase](), list[str]()
+    lacking, open_run = list[str](), ""
     for row in rows:
-        if not row["interval"].startswith("avg_"):
+        is_average = row["interval"].startswith("avg_")
+        if open_run and (row["run"] != open_run or row["interval"] == "1"):
+            lacking.append(open_run)
+            means = []
+        open_run = ""
+        if not is_average:
+            open_run = row["run"]
             means += _known_mean(_mean_bytes(row))
             continue
         reads = number(row.get("read%"))
@@ -325,9 +346,11 @@ def _flatfile(rows: Sequence[Mapping[str, str]]) -> FoundReport:
         means = []
         loops = " ".join(f"{key}={row[key]}" for key in ("reqrate", "threads") if key in row)
         phases.append(_phase(row["run"], len(phases), average, f"For loops: {loops}", None))
+    if open_run:
+        lacking.append(open_run)
     if not phases:
         raise none_found("vdbench", "no line `avg_`: it was ended before its first run was done")
-    return FoundReport(tuple(phases))
+    return FoundReport(tuple(phases), notes=tuple(_without_average(lacking)))
 
 
 def _known_mean(mean_bytes: str) -> list[str]:

@@ -161,6 +161,30 @@ def test_a_vdbench_that_was_ended_before_its_first_run(tmp_path: Path) -> None:
     assert why_rejected(tmp_path, text + empty) == wanted
 
 
+_ENDED_EARLY = "no line `avg_`, or one without numbers: the run was ended early"
+
+
+def test_a_run_of_vdbench_that_was_ended_early_is_named(tmp_path: Path) -> None:
+    """The others of its file are complete."""
+    begun = "16:24:{}.004 Starting RD={}; I/O rate: 50; elapsed=60; For loops: None\n"
+    head = "Mar 04, 2026  interval  i/o  MB/sec  bytes  read  resp\n"
+    interval = "16:24:30.181  1  512.0  2.00  4096  100.00  3.475\n"
+    average = "16:24:31.181  avg_2-60  512.0  2.00  4096  100.00  3.475\n"
+    complete = begun.format(20, "one") + head + interval + average
+    cut = begun.format(40, "two") + head + interval
+    for text in (complete + cut, cut + complete):
+        (report,) = read_one(tmp_path, f"Vdbench distribution: vdbench50407\n{text}").reports
+        assert [phase.name for phase in report.phases] == ["one"]
+        assert report.notes == (f"no row of two: {_ENDED_EARLY}",)
+    head = "tod Run Interval reqrate rate MB/sec read% rdpct bytes/io xfersize\n"
+    row = "18:12:38.025 {} {} 50 100 1 50.7 50 4096 4096\n"
+    complete = row.format("one", 1) + row.format("one", "avg_2-60")
+    for text in (complete + row.format("one", 1), row.format("one", 1) + complete):
+        (report,) = read_one(tmp_path, head + text).reports
+        assert len(report.phases) == 1
+        assert report.notes == (f"no row of one: {_ENDED_EARLY}",)
+
+
 @pytest.mark.parametrize(
     "title",
     [
