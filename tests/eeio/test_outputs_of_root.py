@@ -4,6 +4,7 @@ import os
 import shutil
 import stat
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -519,3 +520,31 @@ def test_root_empties_no_cache_by_a_file_of_another_user(
     assert victim.read_text() == "kept"
     (found,) = [one for one in examination.examine() if one.name == "drop caches"]
     assert not found.found and "not written as root" in found.detail
+
+
+_DRAWS = """
+import eeio.report.figures
+import matplotlib.font_manager
+print(matplotlib.font_manager.FontManager.__version__)
+"""
+
+
+@pytest.mark.parametrize("variable", ["MPLCONFIGDIR", "XDG_CACHE_HOME", "HOME"])
+def test_root_writes_no_list_of_fonts_through_a_link_of_another_user(
+    base: Path, variable: str
+) -> None:
+    environment = {**os.environ, "HOME": str(base)}
+    for name in ("MPLCONFIGDIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "SUDO_UID"):
+        environment.pop(name, None)
+    below = {"MPLCONFIGDIR": ".", "XDG_CACHE_HOME": "matplotlib", "HOME": ".cache/matplotlib"}
+    folder = base / "theirs" / below[variable]
+    folder.mkdir(parents=True)
+    victim = base / "victim"
+    victim.write_text("kept")
+    draws = [sys.executable, "-c", _DRAWS]
+    version = ran(draws, env=environment).stdout.strip()
+    (folder / f"fontlist-v{version}.json").symlink_to(victim)
+    os.chown(base / "theirs", 71500, 71500)
+    environment[variable] = str(base / "theirs")
+    ran(draws, env=environment)
+    assert victim.read_text() == "kept"
