@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 
 from eeio.record.consistency import MOST_TIMES
@@ -225,10 +226,14 @@ def read_text(text: str) -> Iterator[FoundReport]:
             raise none_found("vdbench", f"cut off in the average of {run.name!r:.80}")
     if not phases:
         raise none_found("vdbench", _why_no_average(text))
-    notes = _without_average([run.name for run in runs if run.name and not run.has_average])
-    if (part := _PART.search(text)) is not None:
-        notes.append(f"may be a part of a run: {part[0]!r:.200}")
-    yield FoundReport(tuple(phases), first_group(version), notes=tuple(notes))
+    yield FoundReport(tuple(phases), first_group(version), notes=_notes(text, runs))
+
+
+def _notes(text: str, runs: Sequence[_Run]) -> tuple[str, ...]:
+    part = _PART.search(text)
+    notes = [f"may be a part of a run: {part[0]!r:.200}"] if part else []
+    notes += _without_average([run.name for run in runs if run.name and not run.has_average])
+    return tuple(notes)
 
 
 def _without_average(names: Sequence[str]) -> list[str]:
@@ -314,43 +319,50 @@ def read_flatfile_csv(text: str) -> Iterator[FoundReport]:
 
 def _flatfile(rows: Sequence[Mapping[str, str]]) -> FoundReport:
     phases, means = list[FoundPhase](), list[str]()
-    lacking, open_run = list[str](), ""
-    for row in rows:
-        is_average = row["interval"].startswith("avg_")
-        if open_run and (row["run"] != open_run or row["interval"] == "1"):
-            lacking.append(open_run)
+    for row, following in pairwise([*rows, _END]):
+        if row["interval"].startswith("avg_"):
+            loops = " ".join(f"{key}={row[key]}" for key in ("reqrate", "threads") if key in row)
+            average = _average_of_row(row, means)
+            phases.append(_phase(row["run"], len(phases), average, f"For loops: {loops}", None))
             means = []
-        open_run = ""
-        if not is_average:
-            open_run = row["run"]
+        elif _is_last(row, following):
+            means = []
+        else:
             means += _known_mean(_mean_bytes(row))
-            continue
-        reads = number(row.get("read%"))
-        if reads is None:
-            read, write = (figure(row[f"{kind}_rate"]) for kind in ("read", "write"))
-            reads = 100.0
-            if read + write:
-                reads = 100 * read / (read + write)
-        transfers = [row[name] for name in ("read_rate", "write_rate") if name in row]
-        average = _Average(
-            operations_per_s=row["rate"],
-            transfers_per_s=tuple(transfers or [row["rate"]]),
-            mib_per_s=row["mb/sec"],
-            mean_bytes=_mean_bytes(row),
-            read_percent=reads,
-            means_of_intervals=tuple(means),
-            # Of file systems, a column of this name has the mean.
-            requested_bytes=count(row.get("xfersize")) if "bytes/io" in row else None,
-            requested_read_percent=number(row.get("rdpct")),
-        )
-        means = []
-        loops = " ".join(f"{key}={row[key]}" for key in ("reqrate", "threads") if key in row)
-        phases.append(_phase(row["run"], len(phases), average, f"For loops: {loops}", None))
-    if open_run:
-        lacking.append(open_run)
     if not phases:
         raise none_found("vdbench", "no line `avg_`: it was ended before its first run was done")
+    lacking = [row["run"] for row, following in pairwise([*rows, _END]) if _is_last(row, following)]
     return FoundReport(tuple(phases), notes=tuple(_without_average(lacking)))
+
+
+_END = {"run": "", "interval": ""}
+
+
+def _is_last(row: Mapping[str, str], following: Mapping[str, str]) -> bool:
+    """Whether an interval is the last line of a run without an average."""
+    is_other = row["run"] != following["run"] or following["interval"] == "1"
+    return is_other and not row["interval"].startswith("avg_")
+
+
+def _average_of_row(row: Mapping[str, str], means: Sequence[str]) -> _Average:
+    reads = number(row.get("read%"))
+    if reads is None:
+        read, write = (figure(row[f"{kind}_rate"]) for kind in ("read", "write"))
+        reads = 100.0
+        if read + write:
+            reads = 100 * read / (read + write)
+    transfers = [row[name] for name in ("read_rate", "write_rate") if name in row]
+    return _Average(
+        operations_per_s=row["rate"],
+        transfers_per_s=tuple(transfers or [row["rate"]]),
+        mib_per_s=row["mb/sec"],
+        mean_bytes=_mean_bytes(row),
+        read_percent=reads,
+        means_of_intervals=tuple(means),
+        # Of file systems, a column of this name has the mean.
+        requested_bytes=count(row.get("xfersize")) if "bytes/io" in row else None,
+        requested_read_percent=number(row.get("rdpct")),
+    )
 
 
 def _known_mean(mean_bytes: str) -> list[str]:
