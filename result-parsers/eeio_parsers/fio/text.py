@@ -663,8 +663,9 @@ _UNITS = {"nsec": 1e-9, "usec": 1e-6, "msec": 1e-3}
 
 
 _PERCENTILES = re.compile(
-    r"^\s{1,99}(clat|lat) percentiles \((nsec|usec|msec)\):\n((?:\s{1,99}\|.*\n?)+)", re.M
+    r"^\s{1,99}(slat|clat|lat|sync) percentiles \((nsec|usec|msec)\):\n((?:\s{1,99}\|.*\n?)+)", re.M
 )
+_READ_PERCENTILES = {"clat": "completion", "lat": "total"}
 
 
 def _text_latencies(block: str, requests: int | None) -> dict[str, float]:
@@ -684,10 +685,10 @@ def _text_latencies(block: str, requests: int | None) -> dict[str, float]:
     tables = list(_PERCENTILES.finditer(block))
     if len(tables) != len(re.findall(r"^\s{1,99}\w{3,4} percentiles \(", block, re.M)):
         raise none_found("fio", "percentiles without their table")
-    for table in tables[:1]:
-        kind = "total"
-        if table[1] == "clat":
-            kind = "completion"
+    for table in tables:
+        if table[1] not in _READ_PERCENTILES:
+            continue
+        kind = _READ_PERCENTILES[table[1]]
         rows = re.findall(r"([\d.]{1,30})th=\[\s{0,99}(\d{1,20})\]", table[3])
         ranks = [figure(rank) for rank, _ in rows]
         if ranks != sorted(set(ranks)):

@@ -736,3 +736,30 @@ def test_options_of_fio_that_are_given_twice(tmp_path: Path) -> None:
         place = text.index(f'"{key}"')
         twice = f'{text[:place]}"{key}" : 1, {text[place:]}'
         assert "an object has two values of one key" in why_rejected(tmp_path, twice)
+
+
+@pytest.mark.parametrize(
+    ("name", "seconds"),
+    [
+        ("fsync", {"completion_p50": 29e-6, "completion_p99": 94e-6}),
+        (
+            "percentiles",
+            {
+                "completion_p50": 64e-6,
+                "completion_p99": 5211e-6,
+                "total_p50": 71e-6,
+                "total_p99": 5211e-6,
+            },
+        ),
+    ],
+)
+def test_percentiles_of_requests_are_apart_from_those_of_submission_and_fsync(
+    name: str, seconds: dict[str, float], tmp_path: Path
+) -> None:
+    text = (OUTPUTS / f"3.33/other/{name}.txt").read_text()
+    (phase,) = read_one(tmp_path, text).reports[0].phases
+    metrics = {key: phase.metrics.get(f"latency_{key}_s") for key in seconds}
+    assert metrics == pytest.approx(seconds)
+    table = text.index("sync percentiles" if name == "fsync" else "slat percentiles")
+    without = text[:table] + text[table:].replace("|", "", 3)
+    assert why_rejected(tmp_path, without) == "fio: percentiles without their table"
