@@ -8,6 +8,7 @@ from pathlib import Path
 
 from eeio.errors import RejectedError
 from eeio.measure import tracers, writeback
+from eeio.measure.drive_bytes import DriveBytes
 from eeio.measure.power import check_meters, recorded
 from eeio.paths import make_trace_folder
 from eeio.record.run import EnergyReading, mark
@@ -66,6 +67,7 @@ def of_program(
 
         program = _Program(power, tracer, folder)
         power.hasten()
+        drives = DriveBytes()
         exit_code, events = tracers.run(
             tracer,
             command,
@@ -74,6 +76,7 @@ def of_program(
             to_stderr=to_stderr,
             unobserved=unobserved,
         )
+        other_io = drives.notes(events)
         mine = wanted(events, names)
         phases = find_phases(mine, gap_s)
         window = (program.start_s, program.end_s)
@@ -89,6 +92,7 @@ def of_program(
         _of_files(unobserved, names),
         rows,
         of_unknown_delay(power.infos),
+        other_io,
     )
     if not source.meters:
         return traced, None

@@ -54,6 +54,8 @@ class Traced:
     """The phases, the rest and the total, which add up (`traces.account`)."""
     unknown_delays: Sequence[str] = ()
     """Meters of unknown delay."""
+    other_io: Sequence[str] = ()
+    """Drives that moved much more than the program."""
 
 
 def to_json(traced: Traced) -> dict[str, Any]:
@@ -65,6 +67,7 @@ def to_json(traced: Traced) -> dict[str, Any]:
         "events": len(transfers(traced.events)),
         "power_reason": traced.reason,
         "unknown_delays": list(traced.unknown_delays),
+        "other_io": list(traced.other_io),
         "not_observed": [each._asdict() for each in traced.unobserved],
         "phases": [
             {
@@ -91,6 +94,7 @@ def document(traced: Traced, nothing: str | None) -> Document:
 def _record(traced: Traced, row: Row) -> dict[str, Any]:
     """A line of the CSV."""
     record = {**row.to_json(), "operation": _operation(traced, row), "not_observed": ""}
+    record["other_io"] = "; ".join(traced.other_io)
     readings = record.pop("energy")
     if traced.unobserved:
         record["not_observed"] = "; ".join(_not_observed(traced.unobserved))
@@ -129,6 +133,7 @@ def table(traced: Traced) -> Table | tuple[str, ...]:
     rows = [_cells(traced, row, begin_s) for row in traced.rows]
     notes = not_observed + ([f"power: {traced.reason}"] if traced.reason else [])
     notes += unknown_delays(traced.unknown_delays)
+    notes += traced.other_io
     for why in _left_out(traced):
         notes.append(f"power of {why}")
     for row in traced.rows:

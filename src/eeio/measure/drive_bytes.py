@@ -1,0 +1,79 @@
+"""What the drives of a traced program's files moved meanwhile, compared with its own bytes."""
+
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from eeio.errors import EeioError
+from eeio.machine.counters import read_counters, unwrapped
+from eeio.machine.filesystem import BlockDevice, backing_devices, drives_below, named_device
+from eeio.machine.other_io import COPYING_SLACK_BYTES, PROGRAMS_BYTES
+from eeio.record.run import DeviceCounters
+from eeio.traces.events import Event, transfers
+from eeio.units.sizes import MB
+
+_SHARE = 1.0
+"""Of the program's bytes: so much more is noted. A journal or the trees of a file system are less."""
+
+
+class DriveBytes:
+    """Bytes that all disks of the machine moved since it was made."""
+
+    def __init__(self, root: Path = Path("/")) -> None:
+        self._before: dict[str, DeviceCounters] = {}
+        for folder in (root / "sys/block").glob("*"):
+            device = named_device(folder.name, root)
+            if device is not None:
+                with suppress(OSError, EeioError):
+                    self._before[device.name] = read_counters(device)
+
+    def notes(self, events: Sequence[Event]) -> list[str]:
+        """One for each drive with files of the trace that moved much more than the program."""
+        moved = transfers(events)
+        own = {"read": 0, "write": 0}
+        for event in moved:
+            own[event.operation] += event.length
+        notes = []
+        for drive in _drives({event.file for event in moved}):
+            before = self._before.get(drive.name)
+            if before is None:
+                continue
+            with suppress(OSError, EeioError):
+                after = unwrapped(before, read_counters(drive))
+                notes += _of_drive(drive.name, before, after, own)
+        return notes
+
+
+def _of_drive(
+    name: str, before: DeviceCounters, after: DeviceCounters, own: dict[str, int]
+) -> list[str]:
+    read = after.read_bytes - before.read_bytes
+    written = after.written_bytes - before.written_bytes
+    least = _SHARE * sum(own.values())
+    beyond_read = read - own["read"] - PROGRAMS_BYTES
+    beyond_written = written - own["write"] - COPYING_SLACK_BYTES
+    if max(beyond_read, beyond_written) <= least:
+        return []
+    return [
+        f"{name} read {read / MB:.4g} MB and wrote {written / MB:.4g} MB meanwhile, the program "
+        f"{own['read'] / MB:.4g} and {own['write'] / MB:.4g} MB: the energy may contain I/O of "
+        "other programs"
+    ]
+
+
+def _drives(files: Iterable[str]) -> list[BlockDevice]:
+    """Those below the files that are still there."""
+    drives: dict[str, BlockDevice] = {}
+    for file in files:
+        path = Path(file)
+        if not path.is_absolute():
+            continue
+        with suppress(OSError, ValueError):
+            while not path.exists() and path != path.parent:
+                path = path.parent
+            for device in backing_devices(path):
+                for drive in drives_below(device):
+                    disk = named_device(drive.disk_sysfs.name, drive.root)
+                    if disk is not None:
+                        drives[disk.name] = disk
+    return list(drives.values())
