@@ -13,7 +13,7 @@ from eeio.traces.events import Event, transfers
 from eeio.units.sizes import MB
 
 _SHARE = 1.0
-"""Of the program's bytes: so much more is noted. A journal or the trees of a file system are less."""
+"""Of the program's bytes: so much more is noted. A file system's journal or trees are less."""
 
 
 class DriveBytes:
