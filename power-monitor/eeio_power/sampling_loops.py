@@ -21,6 +21,7 @@ from eeio_power.errors import PowerError
 from eeio_power.false_readings import earlier_readings
 from eeio_power.meters import Batch, Batches, Channel, LoggedMeter, Meter, PacedBatches
 from eeio_power.renewals import renewal_s
+from eeio_power.resolution import written_step_w
 from eeio_power.samples import MISSING, MeterInfo, MeterSamples
 from eeio_power.window_readings import absurdity, possible_w
 
@@ -565,6 +566,7 @@ class LoggedLoop:
         self._last_error: str | None = None
         self._ahead_s = -math.inf
         self._renewals_s: tuple[float | None, ...] = (None,) * len(info.channels)
+        self._steps_w: tuple[float, ...] = (0.0,) * len(info.channels)
 
     def start(self) -> None:
         self._started_s = self._clock()
@@ -601,8 +603,12 @@ class LoggedLoop:
         self._refresh()
         with self._changed:
             channels = []
-            for channel, each_s in zip(self.info.channels, self._renewals_s, strict=True):
-                channels.append(replace(channel, doubt=self._doubt(channel, each_s)))
+            for channel, each_s, step_w in zip(
+                self.info.channels, self._renewals_s, self._steps_w, strict=True
+            ):
+                doubt = self._doubt(channel, each_s)
+                resolution = channel.resolution or step_w
+                channels.append(replace(channel, doubt=doubt, resolution=resolution))
             info = replace(self.info, channels=tuple(channels))
             return copied(info, self._times_s, self._values, start_s, end_s)
 
@@ -666,13 +672,15 @@ class LoggedLoop:
         return channel.doubt
 
     def _judge(self, times_s: Sequence[float], columns: Sequence[Sequence[float]]) -> None:
-        """Note how far the log is ahead of now, and how often its values change."""
+        """Note how far the log is ahead of now, how often its values change, and their steps."""
         if times_s:
             self._ahead_s = max(self._ahead_s, times_s[-1] - self._clock())
-        renewals_s = []
+        renewals_s: list[float | None] = []
+        steps_w = []
         for channel, values in zip(self.info.channels, columns, strict=True):
-            each_s = None
+            each_s, step_w = None, 0.0
             if channel.quantity == "power_w":
+                step_w = written_step_w(values)
                 averages_s = 0.0
                 if channel.delay is not None:
                     averages_s = channel.delay.averages_s
@@ -683,7 +691,8 @@ class LoggedLoop:
                     averages_s,
                 )
             renewals_s.append(each_s)
-        self._renewals_s = tuple(renewals_s)
+            steps_w.append(step_w)
+        self._renewals_s, self._steps_w = tuple(renewals_s), tuple(steps_w)
 
     def _refresh(self) -> None:
         """Append new readings of the log; two readings before the start are enough."""

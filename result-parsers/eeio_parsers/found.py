@@ -126,15 +126,23 @@ def _both(phases: Sequence[FoundPhase]) -> FoundPhase:
             metrics[f"{phase.operation}_bandwidth_bytes_per_s"] = phase.bandwidth_bytes_per_s
         if phase.iops is not None:
             metrics[f"{phase.operation}_iops"] = phase.iops
-    first = phases[0]
     names, jobs = _jobs_of_both(phases)
     return replace(
         added(phases, names),
         operation="mixed",
         jobs=jobs,
-        options=first.options,
+        options=_options_of_both(phases),
         metrics=metrics,
     )
+
+
+def _options_of_both(phases: Sequence[FoundPhase]) -> dict[str, str]:
+    """With each value of those that differ: `read + write`."""
+    values: dict[str, dict[str, None]] = {}
+    for phase in phases:
+        for name, value in phase.options.items():
+            values.setdefault(name, {})[value] = None
+    return {name: " + ".join(of_phases) for name, of_phases in values.items()}
 
 
 def _jobs_of_both(phases: Sequence[FoundPhase]) -> tuple[str, int | None]:

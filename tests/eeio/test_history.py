@@ -109,3 +109,27 @@ def test_a_history_of_fictitious_power_is_marked(home: Path, in_process: InProce
     body = json.loads(in_process("history", "nightly", "--format", "json").out)
     assert "DEMO: fictitious power" in body["warnings"][0]
     assert "DEMO: fictitious power" in in_process("history", "nightly", "--format", "html").out
+
+
+def test_an_energy_that_is_not_known_well_has_its_reason(home: Path, in_process: InProcess) -> None:
+    for number in range(3):
+        stored(home, number, 1e8, "6.1.0")
+        runs = home / f"data/eeio/results/day-0{number}/runs.jsonl"
+        lines = [json.loads(line) for line in runs.read_text().splitlines()]
+        for line in lines:
+            (reading,) = line["phases"][0]["energy"]
+            if number == 1:
+                reading["uncertainty_j"] = 0.25 * reading["energy_j"]
+            if number == 2:
+                reading |= {"energy_j": None, "power_w": None, "uncertainty_j": None}
+                reading |= {"valid": False, "reasons": ["the meter was silent"]}
+        runs.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    body = json.loads(in_process("history", "nightly", "--format", "json").out)
+    first, second = body["series"][0]["points"]
+    assert first["unsure"] is None
+    assert second["unsure"] == "the energy is known only to ±25 %"
+    (left_out,) = body["left_out"]
+    assert left_out["campaign"] == "day-02" and "the meter was silent" in left_out["reason"]
+    shown = " ".join(in_process("history", "nightly").out.split())
+    assert "not ranked: the energy is known only to ±25 %" in shown
+    assert "left out: " in shown and "the meter was silent" in shown

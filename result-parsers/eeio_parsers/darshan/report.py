@@ -75,7 +75,8 @@ def read_log(path: Path) -> Iterator[FoundReport]:
 def read_text(text: str) -> Iterator[FoundReport]:
     """The output of darshan-parser."""
     header = dict(re.findall(r"^# (nprocs|start_time): (\d{1,18})", text, re.M))
-    version = re.search(r"^# darshan log version: (\S{1,20})", text, re.M)
+    # The log's format has a version of its own.
+    version = re.search(r"^# metadata: lib_ver = (\S{1,40})", text, re.M)
     start_s, processes = number(header.get("start_time")), int(header.get("nprocs", 1))
     phases = []
     for record in _records(text):
@@ -121,6 +122,8 @@ def _print(path: Path) -> None:
     with darshan.opened(path) as report:
         job = report.metadata["job"]
         print(f"# darshan log version: {job['log_ver']}")
+        if library := job.get("metadata", {}).get("lib_ver"):
+            print("# metadata: lib_ver =", "".join(str(library).split()))
         print("# exe:", " ".join(str(report.metadata.get("exe", "")).split()))
         print(f"# start_time: {job['start_time_sec']}\n# nprocs: {job['nprocs']}")
         for module in (m for m in _APIS if m in report.records):

@@ -137,8 +137,14 @@ def read_text(text: str) -> Iterator[FoundReport]:
             bandwidth_bytes_per_s=moved / seconds if seconds else None,
             options={**options, "bytes": str(moved)},
         )
-        yield FoundReport((phase,), begins_at=copy.start())
+        notes: tuple[str, ...] = ()
+        if not _RECORDS.search(above[-_MOST_ABOVE:]):
+            notes = (_NO_RECORDS,)
+        yield FoundReport((phase,), begins_at=copy.start(), notes=notes)
         begin = copy.end()
+
+
+_NO_RECORDS = "no line `records in` above it: it may be dd's progress, and not its end"
 
 
 RULES = {"dd": Rules()}

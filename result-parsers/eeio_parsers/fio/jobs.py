@@ -72,6 +72,9 @@ class Job:
     started_s: float | None
     runtimes_s: float | None
     elapsed_s: float | None
+    other_section: str | None = None
+    """The section that the options are of, if the entry has the name of another one: it is the sum
+    of several sections then, whose options fio does not report."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +232,7 @@ def _job(entry: Mapping[str, Any], common: Mapping[str, Any]) -> Job:
         for name, value in {**common, **entry.get("job options", {})}.items()
     }
     name = str(entry["jobname"])[:200]
+    section = str(entry.get("job options", {}).get("name", name))[:200]
     apart = [operation for operation in DIRECTIONS if operation in entry]
     names = {"usr_cpu": "cpu_user_fraction", "sys_cpu": "cpu_system_fraction"}
     return Job(
@@ -249,6 +253,7 @@ def _job(entry: Mapping[str, Any], common: Mapping[str, Any]) -> Job:
         started_s=entry["job_start"] / 1000 if entry.get("job_start") else None,
         runtimes_s=entry["job_runtime"] / 1000 if "job_runtime" in entry else None,
         elapsed_s=float(entry["elapsed"]) if "elapsed" in entry else None,
+        other_section=None if section == name else section,
     )
 
 

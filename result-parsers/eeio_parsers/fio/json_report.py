@@ -94,16 +94,28 @@ def _found(report: Report) -> FoundReport:
     if not phases:
         failed = [job.error for job in report.jobs if job.error]
     of_groups, notes = verification.separate(groups(phases), apart)
+    for job in report.jobs:
+        if job.other_section is not None:
+            notes = (*notes, _of_sections(job))
     if failed:
         notes = (f"all jobs failed, the first with fio's error {failed[0]}",)
     host = ", ".join(sorted(host for host in hosts if host is not None)) or None
     return FoundReport(of_groups, report.version, host=host, notes=notes)
 
 
+def _of_sections(job: Job) -> str:
+    return (
+        f"job {job.name!r:.80}: one result of several sections (group_reporting), with the options "
+        f"of {job.other_section!r:.80} only: its settings are not known"
+    )
+
+
 def _jobs(job: Job, entries: int) -> int | None:
     """The jobs behind an entry. With group_reporting, which the command line may give unseen, one
     entry has all jobs of its group: their number is known if each section has its `numjobs`. Raises
     ToolOutputError where entries of some of the jobs are missing."""
+    if job.other_section is not None:
+        return None
     of_section = count(job.options.get("numjobs"))
     if "group_reporting" in job.options or (entries == 1 and of_section not in (None, 1)):
         return of_section
@@ -118,6 +130,8 @@ _Start = tuple[str | None, str | None, float | None]
 
 def _phase(job: Job, direction: Direction, jobs: int | None, start: _Start) -> FoundPhase:
     options = job.options
+    if job.other_section is not None:
+        options = {}
     started_utc, time_source, starts_within_s = start
     return FoundPhase(
         name=job.name,

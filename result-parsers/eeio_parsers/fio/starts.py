@@ -42,6 +42,8 @@ def start(
 
 def is_apart(job: Job) -> bool:
     """Whether its reads are at another time than its writes."""
+    if job.other_section is not None:
+        return False
     runtimes_s = {each.operation: each.runtime_s for each in job.directions}
     rw = job.options.get("rw") or job.options.get("readwrite")
     return verification.is_apart(runtimes_s, rw, job.options)
@@ -182,6 +184,8 @@ def _has_jobs_unseen(job: Job) -> bool:
     """Whether an entry may contain other jobs than those of its section, whose options fio does not
     report (group_reporting). It contains them if their run times add up to more. fio before 3.12
     does not report that sum."""
+    if job.other_section is not None:
+        return True
     if job.runtimes_s is None:
         return "group_reporting" in job.options
     longest_s = max((each.runtime_s for each in job.directions), default=0.0)

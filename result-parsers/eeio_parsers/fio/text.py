@@ -212,7 +212,7 @@ def _text_report(text: str, headers: list[dict[str, str]]) -> FoundReport:
         if verification.is_apart(verification.runtimes_s(of_entry), header.get("rw")):
             apart.append(entry["group"])
     if not phases:
-        raise none_found("fio", "no job has a result: the report is cut off, or all jobs failed")
+        raise none_found("fio", _why_no_result(text))
     if of_servers:
         _check_started(text, sum(int(entry["jobs"]) for entry in of_servers))
     if len(of_servers) == len(every) and _STATUS.search(text, every[-1].end()) is None:
@@ -657,6 +657,19 @@ def _text_request(text: str, direction: str) -> int | None:
     if least == (most or least):
         return size(least)
     return None
+
+
+_JOB = re.compile(
+    r"\(groupid=\d{1,20}, jobs=\d{1,20}\): err= ?0\b.*\n(?:[ \t].*\n)*? {2}cpu {2,}:", re.M
+)
+
+
+def _why_no_result(text: str) -> str:
+    if "(groupid=" not in text and "(g=" not in text:
+        return "a line with fio's version, and no job"
+    if _JOB.search(text):
+        return "no job did I/O (ioengine=cpu does none)"
+    return "no job has a result: the report is cut off, or all jobs failed"
 
 
 _UNITS = {"nsec": 1e-9, "usec": 1e-6, "msec": 1e-3}

@@ -147,10 +147,11 @@ _NO_RATE = ("-", "NA")
 
 
 def _settings(text: str) -> dict[str, str]:
-    """The settings above a table. A value is a part of a line that no other setting is in."""
+    """The settings above a table. A value is a part of a line that no other setting is in, but for
+    brackets: `NCMPI (version = 1.3.1)`."""
     settings = {}
     for name, value in _SETTING.findall(text):
-        if " = " not in value:
+        if " = " not in re.sub(r"\([^()]*\)", "", value):
             settings[name.strip().lower()] = value
     return settings
 

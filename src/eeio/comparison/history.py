@@ -8,7 +8,14 @@ from itertools import pairwise
 
 from eeio.analysis.metrics import METRICS, named
 from eeio.comparison.campaigns import named_cells
-from eeio.comparison.cells import J_PER_GB, OF_EFFICIENCY, Cell, without_unsure_energy
+from eeio.comparison.cells import (
+    J_PER_GB,
+    OF_EFFICIENCY,
+    OF_POWER,
+    Cell,
+    why_energy_unsure,
+    without_unsure_energy,
+)
 from eeio.comparison.changes import PLACE, What, by_what
 from eeio.record.run import Machine
 from eeio.record.store import Campaign
@@ -26,6 +33,17 @@ class Point:
     campaign: str
     utc: str
     value: float
+    unsure: str | None = None
+    """Why it is compared with no other meter's: its energy is not known well enough."""
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A campaign without a value of an experiment, and why."""
+
+    campaign: str
+    experiment: str
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -59,6 +77,7 @@ class History:
     metric: str
     campaigns: tuple[str, ...]
     series: tuple[Series, ...]
+    left_out: tuple[LeftOut, ...] = ()
 
 
 _Place = tuple[str, str, str, What]
@@ -105,24 +124,37 @@ def history(suite: str, campaigns: Sequence[Campaign], metric: str | None = None
         key = named("MB/s").key
     points: dict[_Place, list[tuple[Campaign, Point]]] = {}
     labels: dict[_Place, str] = {}
+    left_out: list[LeftOut] = []
     for campaign, of_one in zip(ordered, cells, strict=True):
         for experiment, measured in by_what(of_one).items():
             # One meter measured all campaigns of a series, so its uncertainty is no change.
             cell = without_unsure_energy(measured, math.inf)
+            label = cell.label(PLACE, tool=True)
             value = cell.known(key)
             if value is None or value <= 0:
+                reason = cell.why(key) or f"no {named_by(key)}"
+                left_out.append(LeftOut(campaign.name, label, reason))
                 continue
+            unsure = None
+            if key in OF_POWER:
+                unsure = why_energy_unsure(measured)
             place = _place_of(campaign, experiment, cell, key)
-            labels.setdefault(place, cell.label(PLACE, tool=True))
-            point = Point(campaign.name, campaign.design.created_utc, value)
+            labels.setdefault(place, label)
+            point = Point(campaign.name, campaign.design.created_utc, value, unsure)
             points.setdefault(place, []).append((campaign, point))
     _distinguish(labels)
     return History(
         suite=suite,
-        metric=next(known.name for known in METRICS if known.key == key),
+        metric=named_by(key),
         campaigns=tuple(campaign.name for campaign in ordered),
         series=tuple(_series(place[0], labels[place], values) for place, values in points.items()),
+        left_out=tuple(left_out),
     )
+
+
+def named_by(key: str) -> str:
+    """The name of the metric with that key."""
+    return next(known.name for known in METRICS if known.key == key)
 
 
 def _series(machine: str, label: str, values: Sequence[tuple[Campaign, Point]]) -> Series:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from eeio.errors import RejectedError
 from eeio.measure import tracers, writeback
-from eeio.measure.drive_bytes import DriveBytes
+from eeio.measure.drives_of_files import DrivesOfFiles
 from eeio.measure.power import check_meters, recorded
 from eeio.paths import make_trace_folder
 from eeio.record.run import EnergyReading, mark
@@ -67,7 +67,7 @@ def of_program(
 
         program = _Program(power, tracer, folder)
         power.hasten()
-        drives = DriveBytes()
+        drives = DrivesOfFiles()
         exit_code, events = tracers.run(
             tracer,
             command,

@@ -23,7 +23,8 @@ def counters(module: str, rank: int, file: str, **values: float) -> str:
 
 TEXT = (
     "# darshan log version: 3.41\n# compression method: ZLIB\n# exe: ./app\n# uid: 1000\n"
-    "# jobid: 7\n# start_time: 1764000000\n# start_time_asci: x\n# nprocs: 4\n\n"
+    "# jobid: 7\n# start_time: 1764000000\n# start_time_asci: x\n# nprocs: 4\n"
+    "# metadata: lib_ver = 3.4.1\n\n"
     + counters("POSIX", 0, "/d/own", READS=0, WRITES=16, BYTES_READ=0, BYTES_WRITTEN=16 * MIB,
                ACCESS1_ACCESS=MIB, ACCESS1_COUNT=16, F_WRITE_TIME=0.5,
                F_WRITE_START_TIMESTAMP=2.25, F_READ_TIME=0)
@@ -40,7 +41,7 @@ def test_each_file_and_api_has_its_counters(tmp_path: Path, imported: Importer) 
     path = tmp_path / "log.txt"
     path.write_text(TEXT)
     body = imported(path, "--dry-run")
-    assert body["files"][0]["tool_version"] == "3.41"
+    assert body["files"][0]["tool_version"] == "3.4.1"
     own, read, written, mpi = phases(body)
     assert (own["engine"], own["operation"], own["name"]) == ("POSIX", "write", "/d/own")
     assert (own["bytes"], own["request_bytes"], own["jobs"]) == (16 * MIB, MIB, 1)

@@ -83,6 +83,11 @@ def test_dd_s_progress_is_no_other_copy(tmp_path: Path, imported: Importer) -> N
     assert [(row["bytes"], row["operation"]) for row in rows] == [
         (4 << 20, "write"), (2 << 20, "write")
     ]  # fmt: skip
+    notes = [report["notes"] for report in file["reports"]]
+    assert notes == [
+        [],
+        ["no line `records in` above it: it may be dd's progress, and not its end"],
+    ]
     # A smaller copy below is another one, also if its command is not in the file.
     smaller = "1+0 records in\n1+0 records out\n1048576 bytes (1.0 MB) copied, 3 s, 0.3 MB/s\n"
     (tmp_path / "b.txt").write_text(f"{command}{progress}\n{smaller}")

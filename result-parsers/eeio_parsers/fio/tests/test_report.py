@@ -763,3 +763,67 @@ def test_percentiles_of_requests_are_apart_from_those_of_submission_and_fsync(
     table = text.index("sync percentiles" if name == "fsync" else "slat percentiles")
     without = text[:table] + text[table:].replace("|", "", 3)
     assert why_rejected(tmp_path, without) == "fio: percentiles without their table"
+
+
+def _both_ways(operation: str, moved: int) -> dict[str, Any]:
+    both = {}
+    for direction in ("read", "write"):
+        size = moved * (direction == operation)
+        both[direction] = {
+            "io_bytes": size << 20, "bw": size << 10, "iops": size * 256.0, "runtime": 1000,
+            "total_ios": size * 256,
+        }  # fmt: skip
+    return both
+
+
+def test_one_result_of_several_sections_has_no_settings(tmp_path: Path) -> None:
+    """With group_reporting fio gives it the name of the first, and the options of the last."""
+    options = {"name": "read-iops", "rw": "randread", "bs": "4k", "numjobs": "4", "iodepth": "64",
+               "group_reporting": "1", "ioengine": "libaio"}  # fmt: skip
+    one_way = {
+        "io_bytes": 80 << 20, "bw": 80 << 10, "iops": 10240.0, "runtime": 1000, "total_ios": 10240,
+    }  # fmt: skip
+    directions = {"read": one_way, "write": one_way}
+    job = {"jobname": "write-rate", "groupid": 0, "error": 0, "job options": options, **directions}
+    body = {"fio version": "fio-3.29", "timestamp": 1770000000, "jobs": [job]}
+    (report,) = read_one(tmp_path, json.dumps(body), "fio.json").reports
+    for phase in report.phases:
+        settings = (phase.request_bytes, phase.iodepth, phase.jobs, phase.engine)
+        assert settings == (None, None, None, None)
+        assert phase.access_pattern is None and phase.options == {}
+    (note,) = report.notes
+    assert "one result of several sections" in note and "'read-iops'" in note
+    body["jobs"][0]["jobname"] = "read-iops"
+    (report,) = read_one(tmp_path, json.dumps(body), "fio.json").reports
+    assert {(phase.request_bytes, phase.jobs) for phase in report.phases} == {(4096, 4)}
+
+
+def test_a_mixed_row_has_the_settings_of_both_directions(home: Path, tmp_path: Path) -> None:
+    jobs = []
+    for name, operation in (("receiver", "read"), ("sender", "write")):
+        options = {"rw": operation, "bs": "4k"}
+        job = {"jobname": name, "groupid": 0, "error": 0, "job options": options}
+        jobs.append({**job, **_both_ways(operation, 40)})
+    body = {"fio version": "fio-3.33", "timestamp": 1770000000, "jobs": jobs}
+    (tmp_path / "fio.json").write_text(json.dumps(body))
+    (campaign,) = results.campaigns(results.found([tmp_path]), "x")
+    (settings,) = campaign.settings.values()
+    assert settings["rw"] == "read + write" and settings["bs"] == "4k"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("kernel: 6.1\nfio-3.28\nior 4.0\n", "fio: a line with fio's version, and no job"),
+        (
+            "burn: ioengine=cpu, cpuload=50\nfio-2.6\nStarting 1 process\n\n"
+            "burn: (groupid=0, jobs=1): err= 0: pid=2330: Wed Mar 16 15:37:19 2016\n"
+            "    lat (msec) : 100=100.00%\n"
+            "  cpu          : usr=13.08%, sys=36.93%, ctx=808, majf=0, minf=23\n"
+            "Run status group 0 (all jobs):\n",
+            "fio: no job did I/O (ioengine=cpu does none)",
+        ),
+    ],
+)
+def test_why_a_text_of_fio_has_no_result(text: str, reason: str, tmp_path: Path) -> None:
+    assert why_rejected(tmp_path, text) == reason

@@ -206,3 +206,21 @@ def test_the_least_mean_of_ior_s_tasks_is_no_latency(name: str, tmp_path: Path) 
     phases = [phase for report in read_one(tmp_path, text).reports for phase in report.phases]
     assert phases and all("transfer_s" in phase.metrics for phase in phases)
     assert not any(metric.startswith("latency") for phase in phases for metric in phase.metrics)
+
+
+def test_an_interface_with_its_version_in_brackets_is_read(home: Path, tmp_path: Path) -> None:
+    """As parallel-netCDF and MPI-IO state theirs in IOR 3.0."""
+    text = (
+        "IOR-3.0.1: MPI Coordinated Test of Parallel I/O\n\nSummary:\n"
+        "\tapi                = NCMPI (version = 1.3.1 of 24 Sep 2012)\n"
+        "\tclients            = 4 (4 per node)\n\trepetitions        = 1\n"
+        "\txfersize           = 1 MiB\n\tblocksize          = 1 MiB\n\n"
+        "access    bw(MiB/s)  block(KiB) xfer(KiB)  open(s)  wr/rd(s)  close(s)  total(s)  iter\n"
+        "------    ---------  ---------- ---------  -------  --------  --------  --------  ----\n"
+        "write     400.00     1024.00    1024.00    0.001    0.009     0.000     0.010     0\n\n"
+        "Max Write: 400.00 MiB/sec (419.43 MB/sec)\n"
+    )
+    file = read_one(tmp_path, text)
+    assert file.reports[0].phases[0].engine == "NCMPI"
+    (campaign,) = results.campaigns([file], "x")
+    assert campaign.runs[0].experiment.api == "ncmpi"

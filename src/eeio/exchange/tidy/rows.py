@@ -16,6 +16,7 @@ from typing import Any
 from eeio import __version__
 from eeio.analysis import metrics
 from eeio.analysis.observation import Missing, Observation, known, observed
+from eeio.analysis.ranking import why_unsure
 from eeio.analysis.selection import main_reading
 from eeio.record.run import EnergyReading, Phase, Run
 from eeio.record.store import Campaign
@@ -52,7 +53,7 @@ TABLES: Mapping[str, Mapping[str, str]] = {
     "metrics": {
         "phase_id": _TEXT, "run_id": _TEXT, "campaign": _TEXT, "name": _TEXT, "value": _REAL,
         "unit": _TEXT, "statistic": _TEXT, "latency_kind": _TEXT, "domain": _TEXT, "meter": _TEXT,
-        "energy_kind": _TEXT,
+        "energy_kind": _TEXT, "energy_reason": _TEXT,
     },
     "options": {
         "run_id": _TEXT, "campaign": _TEXT, "job": _TEXT, "key": _TEXT, "value": _TEXT,
@@ -248,7 +249,7 @@ def _energy_columns(observation: Observation) -> dict[str, Any]:
         return {**none, "j_per_gb": None, "energy_reason": _why_none(window)}
     reason: str | None = _why_none(window)
     if reading.energy_j is not None:
-        reason = _doubt(reading) or reading.why_not_ranked or window.why_no_efficiency
+        reason = _why_no_cost(reading) or window.why_no_efficiency
     return {
         "domain": reading.domain,
         "meter": reading.meter,
@@ -261,15 +262,20 @@ def _energy_columns(observation: Observation) -> dict[str, Any]:
     }
 
 
-def _doubt(reading: EnergyReading) -> str | None:
-    """Why the reading is doubtful: as in reports, it is compared with no other."""
+def _why_no_cost(reading: EnergyReading) -> str | None:
+    """Why the reading is doubtful, or not ranked: as in reports, it is compared with no other."""
     if reading.doubtful:
         return f"doubtful: {'; '.join(reading.reasons)}"
-    return None
+    if reading.why_not_ranked is not None:
+        return reading.why_not_ranked
+    share = None
+    if reading.energy_j and reading.uncertainty_j is not None:
+        share = reading.uncertainty_j / abs(reading.energy_j)
+    return why_unsure((), share)
 
 
 def _j_per_gb(observation: Observation, reading: EnergyReading) -> float | None:
-    if reading.doubtful:
+    if _why_no_cost(reading) is not None:
         return None
     return known(observation.of(reading).j_per_gb)
 
@@ -300,7 +306,12 @@ def _metrics_of_energy(observation: Observation) -> Iterator[dict[str, Any]]:
 
 
 def _source_columns(reading: EnergyReading) -> dict[str, Any]:
-    return {"domain": reading.domain, "meter": reading.meter, "energy_kind": reading.kind}
+    return {
+        "domain": reading.domain,
+        "meter": reading.meter,
+        "energy_kind": reading.kind,
+        "energy_reason": _why_no_cost(reading),
+    }
 
 
 def _metrics_of_registry(observation: Observation) -> Iterator[dict[str, Any]]:
@@ -308,7 +319,7 @@ def _metrics_of_registry(observation: Observation) -> Iterator[dict[str, Any]]:
     for metric in metrics.further():
         readings = observation.window.cost_energy if metric.of_domain else (None,)
         for reading in readings:
-            if reading is not None and reading.doubtful:
+            if reading is not None and _why_no_cost(reading) is not None:
                 continue
             value = metric.value(replace(observation, reading=reading))
             if not isinstance(value, Missing):

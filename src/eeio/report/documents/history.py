@@ -74,9 +74,38 @@ def _table(found: History) -> Table:
             for change in first_changed
         ),
         numeric=frozenset({2, 3, 4}),
-        note="medians of campaigns; changes by E-divisive (Matteson and James 2014) on logarithms, "
-        f"p at most {LEVEL:g} for each; a change is by the geometric means before and after it",
+        note="\n".join([_METHOD, *_unsure(found), *_left_out(found)]),
     )
+
+
+_METHOD = (
+    "medians of campaigns; changes by E-divisive (Matteson and James 2014) on logarithms, "
+    f"p at most {LEVEL:g} for each; a change is by the geometric means before and after it"
+)
+_MOST_NOTES = 12
+
+
+def _unsure(found: History) -> list[str]:
+    reasons = []
+    for series in found.series:
+        for point in series.points:
+            if point.unsure is not None:
+                reasons.append(f"{point.campaign}, {series.label}: not ranked: {point.unsure}")
+    return _some(reasons)
+
+
+def _left_out(found: History) -> list[str]:
+    reasons = []
+    for missing in found.left_out:
+        reasons.append(f"{missing.campaign}, {missing.experiment}: left out: {missing.reason}")
+    return _some(reasons)
+
+
+def _some(reasons: Sequence[str]) -> list[str]:
+    some = list(reasons[:_MOST_NOTES])
+    if more := len(reasons) - len(some):
+        some.append(f"and {more} more: --format json has all")
+    return some
 
 
 def _changes(series: Series) -> str:

@@ -17,6 +17,7 @@ from eeio_power.errors import PowerError
 from eeio_power.meters import Channel
 from eeio_power.reading import DOMAINS, UNKNOWN, Contents, Domain, Kind
 from eeio_power.renewals import times_unchanged_s
+from eeio_power.resolution import written_step_w
 from eeio_power.samples import MeterInfo, MeterSamples
 
 Form = Literal["sample", "mean", "counter"]
@@ -97,13 +98,12 @@ class Series:
         period_s, mean_s = self.period_s, self._mean_s
         shift_s = self._centre_s - ahead_s
         delay = self._aligned(self.delay) if by_load else self.delay
-        steps = [b - a for a, b in pairwise(sorted({v for v in self.values if v == v}))]
         channel = Channel(
             name=self.meter,
             domain=cast(Domain, self.domain),
             quantity="energy_j" if self.form == "counter" else "power_w",
             accuracy_relative=self.accuracy,
-            resolution=min(steps, default=0.0),
+            resolution=self._resolution,
             contents=self.contents,
             doubt=self.doubt,
             delay=delay,
@@ -111,6 +111,14 @@ class Series:
         native_s = min(mean_s, period_s) if self.form == "sample" else period_s
         info = MeterInfo(self.meter, self.meter, self.kind, native_s, period_s, (channel,))
         return MeterSamples(info, [t + shift_s for t in self.times_s], (self.values,))
+
+    @property
+    def _resolution(self) -> float:
+        """W, or J of a counter."""
+        if self.form != "counter":
+            return written_step_w(self.values)
+        distinct = sorted({value for value in self.values if value == value})
+        return min((after - before for before, after in pairwise(distinct)), default=0.0)
 
     def doubted(self, doubt: str) -> "Series":
         return replace(self, doubt=doubt)

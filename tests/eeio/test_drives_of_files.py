@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from eeio.machine.below import CacheBelow
 from eeio.machine.filesystem import backing_devices
-from eeio.measure import drive_bytes
+from eeio.measure import drives_of_files
 from eeio.record.run import DeviceCounters
 from eeio.traces.events import Event
 from eeio.units.sizes import MB
@@ -26,8 +27,8 @@ def test_a_drive_that_moved_much_more_than_the_program_is_named(
     if not backing_devices(tmp_path):
         pytest.skip("the drive below the temporary folder is not known here")
     counted = DeviceCounters(0, 0)
-    monkeypatch.setattr(drive_bytes, "read_counters", lambda device: counted)
-    drives = drive_bytes.DriveBytes()
+    monkeypatch.setattr(drives_of_files, "read_counters", lambda device: counted)
+    drives = drives_of_files.DrivesOfFiles()
     counted = DeviceCounters(read_mb * MB, written_mb * MB)
     file = tmp_path / "data"
     file.write_bytes(b"x")
@@ -44,9 +45,22 @@ def test_files_that_are_gone_are_on_the_drive_of_their_folder(
     if not backing_devices(tmp_path):
         pytest.skip("the drive below the temporary folder is not known here")
     counted = DeviceCounters(0, 0)
-    monkeypatch.setattr(drive_bytes, "read_counters", lambda device: counted)
-    drives = drive_bytes.DriveBytes()
+    monkeypatch.setattr(drives_of_files, "read_counters", lambda device: counted)
+    drives = drives_of_files.DrivesOfFiles()
     counted = DeviceCounters(0, 900 * MB)
     gone = Event(0.0, 1.0, "1", "write", str(tmp_path / "folder/gone"), 0, 4096)
     assert len(drives.notes([gone])) == 1
     assert drives.notes([gone._replace(file="")]) == []
+
+
+def test_caches_below_the_files_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not backing_devices(tmp_path):
+        pytest.skip("the drive below the temporary folder is not known here")
+    caches = [CacheBelow("the page cache of the image /a", True), CacheBelow("bcache", False)]
+    monkeypatch.setattr(drives_of_files, "caches_below", lambda device: caches)
+    monkeypatch.setattr(drives_of_files, "why_in_memory", lambda device: "/dev/ram0 is a RAM disk")
+    read = Event(0.0, 1.0, "1", "read", str(tmp_path / "data"), 0, 4096)
+    assert drives_of_files.DrivesOfFiles().notes([read, read])[:2] == [
+        "/dev/ram0 is a RAM disk: its figures are of no drive",
+        "through the page cache of the image /a: the figures are not those of the drive",
+    ]

@@ -1,10 +1,12 @@
-"""What the drives of a traced program's files moved meanwhile, compared with its own bytes."""
+"""The drives of a traced program's files: caches below them, and what they moved meanwhile,
+compared with the program's own bytes."""
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from eeio.errors import EeioError
+from eeio.machine.below import caches_below, why_in_memory
 from eeio.machine.counters import read_counters, unwrapped
 from eeio.machine.filesystem import BlockDevice, backing_devices, drives_below, named_device
 from eeio.machine.other_io import COPYING_SLACK_BYTES, PROGRAMS_BYTES
@@ -16,7 +18,7 @@ _SHARE = 1.0
 """Of the program's bytes: so much more is noted. A file system's journal or trees are less."""
 
 
-class DriveBytes:
+class DrivesOfFiles:
     """Bytes that all disks of the machine moved since it was made."""
 
     def __init__(self, root: Path = Path("/")) -> None:
@@ -28,13 +30,15 @@ class DriveBytes:
                     self._before[device.name] = read_counters(device)
 
     def notes(self, events: Sequence[Event]) -> list[str]:
-        """One for each drive with files of the trace that moved much more than the program."""
+        """On caches below the files of the trace, and on each drive with some of them that moved
+        much more than the program."""
         moved = transfers(events)
         own = {"read": 0, "write": 0}
         for event in moved:
             own[event.operation] += event.length
-        notes = []
-        for drive in _drives({event.file for event in moved}):
+        devices = _devices({event.file for event in moved})
+        notes = _on_caches(devices)
+        for drive in _drives(devices):
             before = self._before.get(drive.name)
             if before is None:
                 continue
@@ -61,9 +65,20 @@ def _of_drive(
     ]
 
 
-def _drives(files: Iterable[str]) -> list[BlockDevice]:
-    """Those below the files that are still there."""
-    drives: dict[str, BlockDevice] = {}
+def _on_caches(devices: Iterable[BlockDevice]) -> list[str]:
+    notes: list[str] = []
+    for device in devices:
+        if (reason := why_in_memory(device)) is not None:
+            notes.append(f"{reason}: its figures are of no drive")
+        for cache in caches_below(device):
+            if cache.in_memory:
+                notes.append(f"through {cache.text}: the figures are not those of the drive")
+    return list(dict.fromkeys(notes))
+
+
+def _devices(files: Iterable[str]) -> list[BlockDevice]:
+    """Those of the file systems of the files, or of the folders of files that are gone."""
+    devices: dict[str, BlockDevice] = {}
     for file in files:
         path = Path(file)
         if not path.is_absolute():
@@ -72,8 +87,16 @@ def _drives(files: Iterable[str]) -> list[BlockDevice]:
             while not path.exists() and path != path.parent:
                 path = path.parent
             for device in backing_devices(path):
-                for drive in drives_below(device):
-                    disk = named_device(drive.disk_sysfs.name, drive.root)
-                    if disk is not None:
-                        drives[disk.name] = disk
+                devices[device.name] = device
+    return list(devices.values())
+
+
+def _drives(devices: Iterable[BlockDevice]) -> list[BlockDevice]:
+    """The complete drives below them."""
+    drives: dict[str, BlockDevice] = {}
+    for device in devices:
+        for drive in drives_below(device):
+            disk = named_device(drive.disk_sysfs.name, drive.root)
+            if disk is not None:
+                drives[disk.name] = disk
     return list(drives.values())
