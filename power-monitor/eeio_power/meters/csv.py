@@ -42,6 +42,7 @@ from eeio_power.csv_log import (
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, Detected, Verified, number_option, offset_option
 from eeio_power.reading import CONTENTS, DOMAINS, Content, Contents, Kind
+from eeio_power.resolution import written_step_w
 
 OPTIONS = {
     "file": "the log",
@@ -57,7 +58,7 @@ OPTIONS = {
     "includes": f"included parts, joined by +: {', '.join(CONTENTS)}",
     "leaves_out": "excluded parts, with the same names",
     "accuracy": "uncertainty as a share of the value (default 0.05)",
-    "resolution": "step of the values, W (default 0) or J (a counter's must be given)",
+    "resolution": "step of the values, W (default: as logged) or J (a counter's must be given)",
     "max_w": "highest power that can be true, W",
     "period_s": "time between readings, s (default: taken from the log when it is opened, else 1)",
 }
@@ -189,16 +190,20 @@ def _open(spec: str, options: Mapping[str, str], clock_offset_s: Callable[[], fl
         )
     if accuracy is None:
         accuracy = ACCURACY
+    log = _begun(file, layout)
+    resolution = number_option(spec, options, "resolution") or 0.0
+    if quantity == "power_w" and not resolution:
+        resolution = written_step_w(log.values)
     channel = Channel(
         name=f"csv:{file.name}",
         domain=domain,
         quantity=quantity,
         accuracy_relative=accuracy,
-        resolution=number_option(spec, options, "resolution") or 0.0,
+        resolution=resolution,
         max_power_w=number_option(spec, options, "max_w", above_zero=True),
         contents=_contents(options),
     )
-    period_s = number_option(spec, options, "period_s", above_zero=True) or _period_s(file, layout)
+    period_s = number_option(spec, options, "period_s", above_zero=True) or _period_s(log)
     offset_s = offset_option(options) or 0.0
     name = options.get("name", "csv")
     return CsvMeter(spec, name, file, layout, channel, period_s, offset_s, clock_offset_s)
@@ -254,21 +259,26 @@ def _one_of(options: Mapping[str, str], key: str, values: Iterable[str], text: s
     return value
 
 
-def _period_s(file: Path, layout: Layout) -> float:
-    """The usual time between readings, if the log exists."""
+def _begun(file: Path, layout: Layout) -> Log:
+    """What the log contains already; nothing if it does not exist. Raises PowerError."""
+    empty = Log([], [], 0)
     if not file.exists():
-        return NATIVE_PERIOD_S
+        return empty
     try:
         data = read_bytes(file)
-        times_s = []
         if data.strip():
-            times_s = parse_log(data, layout).times_s
+            return parse_log(data, layout)
     except NoReadingError:
-        return NATIVE_PERIOD_S
+        return empty
     except OSError as error:
         raise PowerError(f"{file}: {error.strerror}") from error
     except PowerError as error:
         raise PowerError(f"{file}: {error}") from error
-    if len(times_s) < 3:
+    return empty
+
+
+def _period_s(log: Log) -> float:
+    """The usual time between readings, if that can be seen."""
+    if len(log.times_s) < 3:
         return NATIVE_PERIOD_S
-    return statistics.median(b - a for a, b in pairwise(times_s))
+    return statistics.median(b - a for a, b in pairwise(log.times_s))

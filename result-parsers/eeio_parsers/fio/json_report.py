@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from eeio_parsers.fio import settings, starts, verification
@@ -94,20 +94,22 @@ def _found(report: Report) -> FoundReport:
     if not phases:
         failed = [job.error for job in report.jobs if job.error]
     of_groups, notes = verification.separate(groups(phases), apart)
-    for job in report.jobs:
-        if job.other_section is not None:
-            notes = (*notes, _of_sections(job))
+    notes = (*notes, *_of_sections(report.jobs))
     if failed:
         notes = (f"all jobs failed, the first with fio's error {failed[0]}",)
     host = ", ".join(sorted(host for host in hosts if host is not None)) or None
     return FoundReport(of_groups, report.version, host=host, notes=notes)
 
 
-def _of_sections(job: Job) -> str:
-    return (
-        f"job {job.name!r:.80}: one result of several sections (group_reporting), with the options "
-        f"of {job.other_section!r:.80} only: its settings are not known"
-    )
+def _of_sections(jobs: Sequence[Job]) -> list[str]:
+    notes = []
+    for job in jobs:
+        if job.other_section is not None:
+            notes.append(
+                f"job {job.name!r:.80}: one result of several sections (group_reporting), with the "
+                f"options of {job.other_section!r:.80} only: its settings are not known"
+            )
+    return notes
 
 
 def _jobs(job: Job, entries: int) -> int | None:

@@ -12,6 +12,7 @@ from typing import Any
 from eeio.analysis.observation import Key
 from eeio.record.energy_reading import MARKS, EnergyReading
 from eeio.units.number_text import pts_number
+from eeio.units.quantities import MOST_UNCERTAIN
 
 _PROPORTIONS = {"W": "LIB", "J": "LIB", "MB/J": "HIB"}
 
@@ -110,7 +111,7 @@ def power_and_energy(
         PowerEntry(
             base.hash,
             _title(base.title, source[2]),
-            f"{base.description} - {_label(quantity, source)}",
+            f"{base.description} - {_label(quantity, source)}{_mark(readings)}",
             scale,
             values,
             own,
@@ -131,6 +132,7 @@ def efficiency(
     """MB/J; the description says so if a reading excludes the power of the drives."""
     without = any(reading.leaves_drives_out for reading in readings)
     label = _label("Mean Energy Efficiency", source) + (", without drives" if without else "")
+    label += _mark(readings)
     return PowerEntry(
         base.hash,
         _title(base.title, source[2]),
@@ -141,6 +143,15 @@ def efficiency(
         base.arguments,
         times,
     )
+
+
+def _mark(readings: Sequence[EnergyReading]) -> str:
+    """Of energies that eeio compares with no other. PTS joins results of equal descriptions."""
+    if any(reading.doubtful for reading in readings):
+        return ", doubtful"
+    if any((reading.uncertainty_relative or 0.0) > MOST_UNCERTAIN for reading in readings):
+        return ", uncertain"
+    return ""
 
 
 def _own(quantity: str, source: Key) -> dict[str, Any]:

@@ -4,10 +4,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from tests.eeio_results.made import EXPERIMENT, energy, phase
 
 from eeio.analysis.observation import observed
 from eeio.pts.session import Entries, Measured
+from eeio.record.energy_reading import EnergyReading
 from eeio.units.number_text import pts_number
 
 READING = energy(20.0, domain="package")
@@ -106,3 +108,18 @@ def test_numbers_have_six_digits_and_no_exponent() -> None:
     assert [pts_number(value) for value in values] == [
         "0", "12.5000", "123457", "1234568", "0.000123457", "-2.00000",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("reading", "mark"),
+    [
+        (replace(READING, doubtful=True, reasons=("another meter",)), ", doubtful"),
+        (replace(READING, uncertainty_j=0.45 * (READING.energy_j or 0.0)), ", uncertain"),
+        (READING, ""),
+    ],
+)
+def test_an_energy_that_is_not_compared_is_marked(reading: EnergyReading, mark: str) -> None:
+    """PTS joins results of equal descriptions."""
+    body = made([Measured((reading,), None, "no eeio")])
+    endings = {entry["description"].partition("package)")[2] for entry in body["entries"]}
+    assert endings == {mark} or endings == {mark, f", without drives{mark}"}

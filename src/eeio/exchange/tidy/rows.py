@@ -268,10 +268,7 @@ def _why_no_cost(reading: EnergyReading) -> str | None:
         return f"doubtful: {'; '.join(reading.reasons)}"
     if reading.why_not_ranked is not None:
         return reading.why_not_ranked
-    share = None
-    if reading.energy_j and reading.uncertainty_j is not None:
-        share = reading.uncertainty_j / abs(reading.energy_j)
-    return why_unsure((), share)
+    return why_unsure((), reading.uncertainty_relative)
 
 
 def _j_per_gb(observation: Observation, reading: EnergyReading) -> float | None:
