@@ -5,6 +5,7 @@ thin line at the side; one panel a machine and drive, all on one scale, which is
 the values span decades.
 """
 
+import math
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -23,6 +24,7 @@ from eeio.comparison.cells import (
     cells_of,
     machine_names,
     size_label,
+    without_unsure_energy,
 )
 from eeio.comparison.idle import IdleBusy, idle_and_busy
 from eeio.record.publication import stamp_of
@@ -77,7 +79,9 @@ def drawn(
     stamped = stamp_of(campaigns)
     of_each = []
     for campaign, name in zip(campaigns, names, strict=True):
-        of_each.append((campaign, list(filter(wanted, cells_of(campaign, name)))))
+        # A doubtful power is no mark among others.
+        cells = [without_unsure_energy(cell, math.inf) for cell in cells_of(campaign, name)]
+        of_each.append((campaign, list(filter(wanted, cells))))
     by_source: dict[tuple[str, str], list[Cell]] = {}
     for _, cells in of_each:
         for cell in cells:
