@@ -565,6 +565,8 @@ class LoggedLoop:
         self._values = tuple(array("d") for _ in info.channels)
         self._last_error: str | None = None
         self._ahead_s = -math.inf
+        self._judged = 0
+        """Readings of the log when it was judged."""
         self._renewals_s: tuple[float | None, ...] = (None,) * len(info.channels)
         self._steps_w: tuple[float, ...] = (0.0,) * len(info.channels)
 
@@ -675,6 +677,9 @@ class LoggedLoop:
         """Note how far the log is ahead of now, how often its values change, and their steps."""
         if times_s:
             self._ahead_s = max(self._ahead_s, times_s[-1] - self._clock())
+        if len(times_s) == self._judged:
+            return
+        self._judged = len(times_s)
         renewals_s: list[float | None] = []
         steps_w = []
         for channel, values in zip(self.info.channels, columns, strict=True):
