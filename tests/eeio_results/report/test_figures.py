@@ -161,6 +161,18 @@ def test_only_what_is_wanted_is_drawn() -> None:
     assert "4 runs" in drawn["power-over-time"].description
 
 
+def test_doubtful_power_is_not_drawn_among_others() -> None:
+    made = _campaign()
+    assert "power-system-read" in machines_and_drives.drawn([made])
+    doubtful = replace(energy(5.0), doubtful=True, reasons=("another meter contradicts it",))
+    runs = []
+    for each in made.runs:
+        runs.append(replace(each, phases=(replace(each.phases[0], energy=(doubtful,)),)))
+    drawn = machines_and_drives.drawn([replace(made, runs=tuple(runs))])
+    assert "bandwidth-read" in drawn
+    assert not any(name.startswith(("power-system", "efficiency")) for name in drawn)
+
+
 def test_readings_of_two_stretches_at_one_time_are_not_drawn() -> None:
     """The clock began again at a restart: nobody knows which of them is the run's."""
     drawn = machines_and_drives.drawn(
