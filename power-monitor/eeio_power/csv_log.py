@@ -21,6 +21,7 @@ from eeio.files import inputs
 from eeio.units.quantities import COUNTER_SAMPLE, MOST_DIGITS, POWER_SAMPLE, TIMESTAMP
 from eeio_power.errors import PowerError
 from eeio_power.meters import Quantity
+from eeio_power.resolution import CUT_OFF_STEPS, MOST_READINGS, product_step_w, written_step_w
 
 # SCPI instruments write 9.9E37 for overload and 9.91E37 for no number.
 SENTINEL = 9.8e37
@@ -153,6 +154,8 @@ class Log:
     values: list[float]
     damaged: int
     """Cells that were no numbers."""
+    step_w: float = 0.0
+    """Of powers: the resolution of their values, W (`eeio_power.resolution`)."""
 
 
 def parse_map(text: str) -> tuple[tuple[str, str], ...]:
@@ -251,7 +254,7 @@ def parse_log(data: bytes, layout: Layout) -> Log:
             f"{reader.damaged_example}; check map=, delimiter= and decimal="
         )
     _settle_repeated_hour(reader)
-    return Log(reader.times_s, reader.values, reader.damaged)
+    return Log(reader.times_s, reader.values, reader.damaged, reader.step_w)
 
 
 _MOST_STEPS_OF_PAUSE = 5.0
@@ -315,6 +318,10 @@ class _RowReader:
         """The readings whose time may also be that of the repeated hour, so much later."""
         self.second_places: set[int] = set()
         """The readings whose time is of the repeated hour, as the clock stepped back."""
+        self._parts: dict[int, list[float]] = {}
+        """The values of each column of a power, V, A or W."""
+        self._digits: dict[int, float] = {}
+        """The place of the last digit that is written in each of them."""
         self.cells = self.damaged = 0
         self.damaged_example = ""
 
@@ -350,6 +357,17 @@ class _RowReader:
             mean = self.values[-1] + (value - self.values[-1]) / self._same
             self.values[-1] = value if self._counter or self._same == 1 else mean
 
+    @property
+    def step_w(self) -> float:
+        """The resolution of the powers; 0 of a counter."""
+        if self._counter:
+            return 0.0
+        columns = [values[-MOST_READINGS:] for values in self._parts.values()]
+        digits = [self._digits.get(k) for k in self._parts]
+        if any(key.startswith("voltage") for key, _ in self._column_indices):
+            return CUT_OFF_STEPS * product_step_w(columns, digits)
+        return CUT_OFF_STEPS * sum(map(written_step_w, columns, digits))
+
     def _value(self, number: int, cells: Sequence[str]) -> float:
         """W or J of a row, NaN if a cell of it is missing."""
         total, product = 0.0, 1.0
@@ -357,7 +375,12 @@ class _RowReader:
         for key, k in self._column_indices:
             if key not in UNITS:
                 continue
-            part = self._number(number, cells[k].strip() if k < len(cells) else "") * UNITS[key]
+            text = cells[k].strip() if k < len(cells) else ""
+            part = self._number(number, text) * UNITS[key]
+            self._parts.setdefault(k, []).append(part)
+            if part == part:
+                digit = UNITS[key] * last_digit(text)
+                self._digits[k] = min(digit, self._digits.get(k, math.inf))
             if key.startswith(("voltage", "current")):
                 is_product = True
                 product *= part
@@ -423,6 +446,16 @@ class _RowReader:
         if self._is_second:
             return second_s
         return first_s
+
+
+def last_digit(text: str) -> float:
+    """The place of the last digit of a number: 0.01 of `50.00`, 1 of `50`."""
+    mantissa, _, exponent = text.lower().partition("e")
+    _, _, behind_point = mantissa.replace(",", ".").rpartition(".")
+    decimals = 0
+    if behind_point != mantissa:
+        decimals = len(behind_point)
+    return float(f"1e{int(exponent or 0) - decimals}")
 
 
 def zone_of(text: str) -> tzinfo:

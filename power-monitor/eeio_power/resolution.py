@@ -1,47 +1,71 @@
 """The step of the values of a power log, which says how its meter or logger rounds."""
 
-import itertools
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 
-_FINEST = 1e-6
-"""W."""
 _MOST_SHARE = 0.25
 """Of the largest value: values that are multiples of a larger step are so by chance."""
 _LEAST_VALUES = 3
+"""Different ones: so many are no multiples of a step by chance."""
 _EXACT = 1e-6
 """Of a step: so near to a multiple a value is one."""
 MOST_READINGS = 20_000
+CUT_OFF_STEPS = 2.0
+"""The resolution of a log of an unknown logger, in steps. It may cut digits off, so that a value is
+up to a step too small; half a resolution is the uncertainty of a value."""
 
 
-def written_step_w(values: Sequence[float]) -> float:
+def written_step_w(values: Sequence[float], digit: float | None = None) -> float:
     """The step of which all values (W) are multiples: 1 for 5 and 8, 10 for 150 and 160, 4 for
-    148, 152 and 160. 0 without values, or if they have more digits than a microwatt."""
+    148, 152 and 160. 0 without values, or if they have more digits than a microwatt. `digit` is the
+    place of the last digit that was written; by default the values show it."""
     distinct = sorted({value for value in values[-MOST_READINGS:] if value == value})
     if not distinct:
         return 0.0
-    largest_w = max(map(abs, distinct))
-    step_w = _FINEST
-    if not _are_multiples(distinct, step_w):
-        return 0.0
-    while _are_multiples(distinct, 10.0 * step_w) and _may_be(10.0 * step_w, distinct, largest_w):
-        step_w *= 10.0
-    gaps_w = [after - before for before, after in itertools.pairwise(distinct)]
-    if len(distinct) >= _LEAST_VALUES and min(gaps_w) <= _MOST_SHARE * largest_w:
-        differences = [value - distinct[0] for value in distinct]
-        if _are_multiples(differences, min(gaps_w)):
-            return max(step_w, min(gaps_w))
-    return step_w
+    largest = max(map(abs, distinct))
+    step = digit or _digit_of(distinct)
+    # Two values may be multiples of 10 by chance where digits behind the point are written.
+    if len(distinct) < _LEAST_VALUES and (len(distinct) < 2 or step < 1.0):
+        return step
+    while step and 10.0 * step <= _MOST_SHARE * largest and _are_multiples(distinct, 10.0 * step):
+        step *= 10.0
+    gap = min((after - before for before, after in pairwise(distinct)), default=0.0)
+    is_step = step < gap <= _MOST_SHARE * largest and _are_multiples(distinct, gap)
+    if is_step and len(distinct) >= _LEAST_VALUES:
+        return gap
+    return step
 
 
-def _may_be(step_w: float, distinct: Sequence[float], largest_w: float) -> bool:
-    """Steps up to 1 W are those of the digits that are written."""
-    return step_w <= 1.0 or step_w <= _MOST_SHARE * largest_w
+def _digit_of(values: Sequence[float]) -> float:
+    """1, 0.1 ... that all values are multiples of; 0 if there is none."""
+    for decimals in range(7):
+        if _are_multiples(values, 10.0**-decimals):
+            return float(10.0**-decimals)
+    return 0.0
 
 
-def _are_multiples(values: Sequence[float], step_w: float) -> bool:
+def product_step_w(factors: Sequence[Sequence[float]], digits: Sequence[float | None]) -> float:
+    """The step of a product such as volts x amperes: the step of each factor times the largest
+    value of the others. A factor that never changes is a nominal one, unless no other changes."""
+    changing = [values for values in factors if len({v for v in values if v == v}) > 1]
+    total_w = 0.0
+    for index, (values, digit) in enumerate(zip(factors, digits, strict=True)):
+        if values in changing or not changing:
+            others = [*factors[:index], *factors[index + 1 :]]
+            total_w += written_step_w(values, digit) * math.prod(map(_largest, others))
+    return total_w
+
+
+def _largest(values: Sequence[float]) -> float:
+    return max((abs(value) for value in values if value == value), default=0.0)
+
+
+def _are_multiples(values: Sequence[float], step: float) -> bool:
     for value in values:
-        count = value / step_w
+        count = value / step
+        if not math.isfinite(count):
+            return False
         if not math.isclose(count, round(count), rel_tol=1e-9, abs_tol=_EXACT):
             return False
     return True

@@ -685,7 +685,7 @@ class LoggedLoop:
         for channel, values in zip(self.info.channels, columns, strict=True):
             each_s, step_w = None, 0.0
             if channel.quantity == "power_w":
-                step_w = written_step_w(values)
+                step_w = getattr(self._meter, "step_w", None) or written_step_w(values)
                 averages_s = 0.0
                 if channel.delay is not None:
                     averages_s = channel.delay.averages_s

@@ -42,7 +42,6 @@ from eeio_power.csv_log import (
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, Detected, Verified, number_option, offset_option
 from eeio_power.reading import CONTENTS, DOMAINS, Content, Contents, Kind
-from eeio_power.resolution import written_step_w
 
 OPTIONS = {
     "file": "the log",
@@ -124,6 +123,11 @@ class CsvMeter:
             raise PowerError(f"{self._file}: {error}") from error
         return self._log.times_s, self._log.values
 
+    @property
+    def step_w(self) -> float:
+        """The step of the values that were read last, W."""
+        return self._log.step_w
+
     def read(self) -> Sequence[float | None]:
         """The newest value of the log, for a look at it. Raises PowerError without one."""
         _, (values,) = self.logged()
@@ -193,7 +197,7 @@ def _open(spec: str, options: Mapping[str, str], clock_offset_s: Callable[[], fl
     log = _begun(file, layout)
     resolution = number_option(spec, options, "resolution") or 0.0
     if quantity == "power_w" and not resolution:
-        resolution = written_step_w(log.values)
+        resolution = log.step_w
     channel = Channel(
         name=f"csv:{file.name}",
         domain=domain,

@@ -86,6 +86,8 @@ _COMMAND_ABOVE = re.compile(rf"^([^\n]*\bdd[ \t][^\n]*)\n(?:{_OWN_LINE})*\Z", re
 """A command right above dd's own lines (and those of its progress), behind a prompt or the `+` of
 a shell."""
 _COMMAND = re.compile(r"\bdd[ \t]+([^;|&]*\b[io]f=[^;|&]*)")
+_LOOP = re.compile(r"\b(?:for|while|until)\b.*;\s*do\b")
+_ONLY_OWN = re.compile(rf"(?:{_OWN_LINE})*")
 _OPTION = re.compile(r"\b(if|of|bs|count|oflag|iflag|conv)=([^\s;|&<>]{1,300})")
 _SHELL_MARKS = re.compile("[\"'`)]")
 _MOST_ABOVE = 2000
@@ -114,6 +116,7 @@ def read_text(text: str) -> Iterator[FoundReport]:
     """One report for each copy. dd reports neither direction nor options; its command line, if the
     file has it right above, does."""
     copies, begin = list(TEXT.finditer(text)), 0
+    loop = ""
     for number, copy in enumerate(copies):
         above, (moved, seconds) = text[begin : copy.start()], _amounts(copy)
         if number + 1 < len(copies):
@@ -122,7 +125,12 @@ def read_text(text: str) -> Iterator[FoundReport]:
             is_progress = _is_progress(text[copy.end() : following.start()], above)
             if is_progress and moved <= all_bytes and seconds <= all_s:
                 continue  # of the same copy, which ends later
-        options = _options(above, moved)
+        if line := _COMMAND_ABOVE.search(above[-_MOST_ABOVE:]):
+            loop = line[0] if _LOOP.search(line[1]) else ""
+        elif not _ONLY_OWN.fullmatch(above.partition("\n")[2]):
+            loop = ""
+        # A loop has an output for each copy.
+        options = _options(loop or above, moved)
         bs = options.get("bs", "")
         phase = FoundPhase(
             name="dd",

@@ -83,7 +83,10 @@ def _run(part: str, tables: Sequence[re.Match[str]]) -> Iterator[FoundReport]:
         if len(tables) == len(phases) == 1 and phases[0].started_utc:
             within_s = _starts_within_s(phases[0], part)
             phases = (replace(phases[0], starts_within_s=within_s),)
-        reports.append(FoundReport(phases, version, first_group(host)))
+        notes: tuple[str, ...] = ()
+        if _EMPTY_SUMMARY.search(part):
+            notes = ("the summary of all tests has no row",)
+        reports.append(FoundReport(phases, version, first_group(host), notes))
     if not reports:
         raise none_found("IOR", "its table of results has no row")
     yield from reports
@@ -144,6 +147,9 @@ def ends_of_rows(text: str) -> list[int]:
 
 
 _NO_RATE = ("-", "NA")
+_MARK = "XXCEL"
+"""Behind rows of some IOR 2.10, for scripts that collect them."""
+_EMPTY_SUMMARY = re.compile(r"^Summary of all tests:\s*\nOperation[^\n]*\n\s*(?:\n|\Z)", re.M)
 
 
 def _settings(text: str) -> dict[str, str]:
@@ -184,6 +190,8 @@ def _phases(header: str, body: str, before: str, part: str) -> Iterator[FoundPha
         if row[1] == "remove":
             continue
         cells = row[2].split()
+        if cells[-1] == _MARK:
+            cells.pop()
         if len(cells) != len(names) - 1:
             raise none_found("IOR", f"{len(cells)} of {len(names) - 1} figures in {row[0]!r:.80}")
         values = dict(zip(names[1:], cells, strict=True))

@@ -453,3 +453,26 @@ def test_what_a_logged_power_contains_is_stated_by_who_logged_it(tmp_path: Path)
         open_meters([f"{spec},includes=disk"])
     with pytest.raises(PowerError, match="fans cannot be both"):
         open_meters([f"{spec},includes=fans,leaves_out=fans"])
+
+
+@pytest.mark.parametrize(
+    ("columns", "keys", "rows", "resolution"),
+    [
+        ("Watts", "power_w:Watts", ["5", "6", "5"], 2.0),
+        ("Watts", "power_w:Watts", ["5.00", "5.00", "5.00"], 0.02),
+        ("a,b", "power_w:a+power_w:b", ["5,0.1", "6,0.3", "5,0.2"], 2.2),
+        ("V,A", "voltage_v:V+current_a:A", ["230,0.2", "230,0.3", "230,0.2"], 46.0),
+        ("Wh", "energy_wh:Wh,resolution=36", ["5", "6", "7"], 36.0),
+    ],
+)
+def test_the_resolution_of_a_power_is_that_of_its_columns(
+    tmp_path: Path, columns: str, keys: str, rows: list[str], resolution: float
+) -> None:
+    path, begin_s = tmp_path / "log.csv", time.time() - 10
+    lines = [
+        f"{datetime.fromtimestamp(begin_s + k, UTC).isoformat()},{row}"
+        for k, row in enumerate(rows)
+    ]
+    path.write_text("\n".join([f"Time,{columns}", *lines, ""]))
+    meter = one_meter(f"csv:{path},map=time:Time+{keys}")
+    assert meter.channels[0].resolution == pytest.approx(resolution)

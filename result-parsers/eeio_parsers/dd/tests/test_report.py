@@ -105,3 +105,13 @@ def test_copies_of_dd_without_a_command_are_no_repetitions(home: Path, tmp_path:
     files = results.found(sorted(tmp_path.glob("read*")))
     (campaign,) = results.campaigns(files, "x")
     assert [run.repetition for run in campaign.runs] == [1, 2]
+
+
+def test_all_copies_of_a_loop_have_its_settings(tmp_path: Path, imported: Importer) -> None:
+    loop = "for i in {1..2}; do dd if=/dev/zero bs=1M count=2 of=/mnt/zero.$i; done\n\n"
+    copy = "2+0 records in\n2+0 records out\n2097152 bytes (2.1 MB) copied, 0.5 s, 4.2 MB/s\n"
+    (tmp_path / "dd.txt").write_text(f"    {loop}{copy}{copy}And another one:\n{copy}")
+    (file,) = imported(tmp_path / "dd.txt", "--dry-run")["files"]
+    rows = [report["phases"][0] for report in file["reports"]]
+    settings = [(row["operation"], row["request_bytes"]) for row in rows]
+    assert settings == [("write", 1 << 20), ("write", 1 << 20), (None, None)]

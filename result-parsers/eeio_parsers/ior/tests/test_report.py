@@ -222,5 +222,11 @@ def test_an_interface_with_its_version_in_brackets_is_read(home: Path, tmp_path:
     )
     file = read_one(tmp_path, text)
     assert file.reports[0].phases[0].engine == "NCMPI"
+    assert file.reports[0].notes == ()
+    marked = text.replace("0.010     0\n", "0.010     0    XXCEL\n")
+    assert read_one(tmp_path, marked).reports == file.reports
+    empty = "Summary of all tests:\nOperation   Max(MiB)   Min(MiB)  Mean(MiB)\n\nFinished: x\n"
+    notes = read_one(tmp_path, f"{text}\n{empty}").reports[0].notes
+    assert notes == ("the summary of all tests has no row",)
     (campaign,) = results.campaigns([file], "x")
     assert campaign.runs[0].experiment.api == "ncmpi"

@@ -23,6 +23,7 @@ from eeio.units import quantities as q
 from eeio_power.csv_log import (
     DELIMITERS,
     Layout,
+    Log,
     parse_log,
     parse_map,
     quantity_of,
@@ -172,9 +173,14 @@ def _impossible(mean_w: float) -> str | None:
     return f"{mean_w:g} W: no machine runs on that; see its scale"
 
 
-def _series(body: Mapping[str, Any], form: Form, rows: Sequence[tuple[float, float]]) -> Series:
+def _series(
+    body: Mapping[str, Any],
+    form: Form,
+    rows: Sequence[tuple[float, float]],
+    step_w: float,
+) -> Series:
     """Raises PowerError."""
-    return described(
+    series = described(
         body["meter"],
         body["domain"],
         body.get("kind", "measured"),
@@ -184,6 +190,9 @@ def _series(body: Mapping[str, Any], form: Form, rows: Sequence[tuple[float, flo
         body.get("lag_s"),
         body.get("averages_s"),
     )
+    if form == "counter":
+        return series
+    return replace(series, step_w=step_w)
 
 
 def _of_one_run(
@@ -192,6 +201,7 @@ def _of_one_run(
     times_s: Sequence[float],
     values: Sequence[float],
     period_s: float,
+    step_w: float,
 ) -> RunPower:
     """All of these samples are the run's, each of the time since the one before. Raises
     PowerError."""
@@ -199,7 +209,7 @@ def _of_one_run(
     rows = [(before_s, math.nan), *zip(times_s, values, strict=True)]
     watts = [value for value in values if value == value]
     return RunPower(
-        _series(body, form, rows),
+        _series(body, form, rows, step_w),
         Window(before_s, times_s[-1], 0.0, False),
         watts,
         len(values) - len(watts),
@@ -244,7 +254,8 @@ def _of_table(
     unknown: dict[str, int] = {}
     keys: dict[tuple[str, ...], Key] = {}
     missing = 0
-    for line, cells, watts in Watts.of(body["watts"], folder).of_rows(table):
+    of_columns = Watts.of(body["watts"], folder)
+    for line, cells, watts in of_columns.of_rows(table):
         if idle_labels and all(cells[place] == label for place, label in idle_labels.items()):
             if not math.isnan(watts):
                 idle.append(watts)
@@ -267,12 +278,11 @@ def _of_table(
             f"{table.path}: {missing} samples of {body['domain']} power without a value left out"
         )
     period_s = body.get("period_s", 1.0)
-    runs = {
-        key: _of_one_run(
-            body, "mean", [k * period_s for k in range(1, len(values) + 1)], values, period_s
-        )
-        for key, values in found.items()
-    }
+    step_w = of_columns.step_w(table)
+    runs = {}
+    for key, values in found.items():
+        times_s = [k * period_s for k in range(1, len(values) + 1)]
+        runs[key] = _of_one_run(body, "mean", times_s, values, period_s, step_w)
     return MappedPower(body, runs, period_s, idle, remarks)
 
 
@@ -287,15 +297,14 @@ def _layout(body: Mapping[str, Any], columns: str) -> Layout:
     )
 
 
-def _read_log(path: Path, layout: Layout) -> tuple[list[float], list[float]]:
+def _read_log(path: Path, layout: Layout) -> Log:
     try:
         # This log is complete, so a last line without a line end is complete, too.
-        log = parse_log(read_bytes(path) + b"\n", layout)
+        return parse_log(read_bytes(path) + b"\n", layout)
     except OSError as error:
         raise EeioError(f"{path}: {error.strerror}") from error
     except PowerError as error:
         raise EeioError(f"{path}: {error}") from error
-    return log.times_s, log.values
 
 
 def _usual_s(times_s: Sequence[float]) -> float:
@@ -308,9 +317,11 @@ def _usual_s(times_s: Sequence[float]) -> float:
 def _of_log(body: Mapping[str, Any], folder: Path, spans: Mapping[Key, Span]) -> MappedPower:
     """One log of all runs; `spans` cut it. Its clock may be ahead by `offset_s`."""
     path = folder / body["csv"]
-    times_s, values = _read_log(path, _layout(body, body["map"]))
+    log = _read_log(path, _layout(body, body["map"]))
+    times_s, values = log.times_s, log.values
     offset_s = float(body.get("offset_s", 0.0))
-    series = _series(body, _form(body, "sample"), list(zip(times_s, values, strict=True)))
+    rows = list(zip(times_s, values, strict=True))
+    series = _series(body, _form(body, "sample"), rows, log.step_w)
     series, note = with_renewals(series)
     remarks = []
     if note is not None:
@@ -358,7 +369,7 @@ def _idle_of_csv(body: Mapping[str, Any], folder: Path) -> list[float]:
     if "idle_csv" not in body:
         return []
     layout = _layout(body, body.get("idle_map", body["map"]))
-    return [v for v in _read_log(folder / body["idle_csv"], layout)[1] if v == v]
+    return [v for v in _read_log(folder / body["idle_csv"], layout).values if v == v]
 
 
 def _of_runs(body: Mapping[str, Any], folder: Path, names: Mapping[Key, str]) -> MappedPower:
@@ -367,12 +378,14 @@ def _of_runs(body: Mapping[str, Any], folder: Path, names: Mapping[Key, str]) ->
     for key, name in names.items():
         path = folder / body["csv_of_run"].replace("{run}", name)
         try:
-            times_s, values = _read_log(path, _layout(body, body["map"]))
+            log = _read_log(path, _layout(body, body["map"]))
         except EeioError as error:
             remarks.append(str(error))
             continue
-        periods.append(_usual_s(times_s))
-        runs[key] = _of_one_run(body, _form(body, "mean"), times_s, values, periods[-1])
+        periods.append(_usual_s(log.times_s))
+        runs[key] = _of_one_run(
+            body, _form(body, "mean"), log.times_s, log.values, periods[-1], log.step_w
+        )
     idle = _idle_of_csv(body, folder)
     period_s = statistics.median(periods) if periods else _LEAST_S
     return MappedPower(body, runs, period_s, idle, remarks)

@@ -11,8 +11,9 @@ from pathlib import Path
 from eeio.errors import EeioError, LimitError
 from eeio.files import inputs
 from eeio.units.quantities import FIGURE, MOST_DIGITS
-from eeio_power.csv_log import DECIDING_ROWS, has_decimal_comma
+from eeio_power.csv_log import DECIDING_ROWS, has_decimal_comma, last_digit
 from eeio_power.errors import PowerError
+from eeio_power.resolution import CUT_OFF_STEPS, product_step_w
 
 _WITH_COMMAS = re.compile(r"[+-]?\d*,[\d,]*\d(\.\d*)?([eE][+-]?\d+)?")
 
@@ -148,3 +149,18 @@ class Watts:
             for term, place in places:
                 watts *= term.scale * (table.number(cells[place]) - term.minus) / term.divide
             yield line, cells, watts
+
+    def step_w(self, table: ImportedTable) -> float:
+        """The resolution of the powers, by the steps of the columns."""
+        factors, digits = [], []
+        for term in self.terms:
+            scale, place = abs(term.scale / term.divide), table.place(term.column)
+            values, digit = [], math.inf
+            for _, cells in table.rows:
+                value = table.number(cells[place])
+                if value == value:
+                    values.append(scale * value)
+                    digit = min(digit, scale * last_digit(cells[place].strip()))
+            factors.append(values)
+            digits.append(digit)
+        return CUT_OFF_STEPS * product_step_w(factors, digits)

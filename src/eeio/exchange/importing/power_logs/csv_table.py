@@ -12,7 +12,6 @@ from eeio.exchange.importing.power_logs.series import ReadLog, Series, of_unknow
 from eeio_power.errors import PowerError
 from eeio_power.meters import open_meters, parse_spec
 from eeio_power.meters.csv import CsvMeter
-from eeio_power.resolution import written_step_w
 from eeio_power.samples import MeterSamples, meter_info
 
 PREFIX = "csv:"
@@ -49,7 +48,7 @@ def read_table(spec: str) -> ReadLog:
     delay = channel.delay or of_unknown_program(series)
     resolution = channel.resolution
     if channel.quantity == "power_w":
-        resolution = resolution or written_step_w(values)
+        resolution = resolution or meter.step_w
     info = replace(info, channels=(replace(channel, delay=delay, resolution=resolution),))
     recorded = MeterSamples(info, times_s, (values,))
     return ReadLog([replace(series, delay=delay, recorded=recorded)], same_machine=False)

@@ -74,6 +74,8 @@ class Series:
     from these. Its times are Unix s, too."""
     doubt: str | None = None
     """Why each of its energies is doubtful."""
+    step_w: float | None = None
+    """The step of its powers, W; None if the values show it."""
 
     @cached_property
     def period_s(self) -> float:
@@ -115,6 +117,8 @@ class Series:
     @property
     def _resolution(self) -> float:
         """W, or J of a counter."""
+        if self.step_w is not None:
+            return self.step_w
         if self.form != "counter":
             return written_step_w(self.values)
         distinct = sorted({value for value in self.values if value == value})
