@@ -4,8 +4,6 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 
-_MOST_SHARE = 0.25
-"""Of the largest value: values that are multiples of a larger step are so by chance."""
 _LEAST_VALUES = 3
 """Different ones: so many are no multiples of a step by chance."""
 _EXACT = 1e-6
@@ -23,18 +21,27 @@ def written_step_w(values: Sequence[float], digit: float | None = None) -> float
     distinct = sorted({value for value in values[-MOST_READINGS:] if value == value})
     if not distinct:
         return 0.0
-    largest = max(map(abs, distinct))
     step = digit or _digit_of(distinct)
     # Two values may be multiples of 10 by chance where digits behind the point are written.
     if len(distinct) < _LEAST_VALUES and (len(distinct) < 2 or step < 1.0):
         return step
-    while step and 10.0 * step <= _MOST_SHARE * largest and _are_multiples(distinct, 10.0 * step):
+    while 0.0 < step < max(map(abs, distinct)) and _are_multiples(distinct, 10.0 * step):
         step *= 10.0
     gap = min((after - before for before, after in pairwise(distinct)), default=0.0)
-    is_step = step < gap <= _MOST_SHARE * largest and _are_multiples(distinct, gap)
-    if is_step and len(distinct) >= _LEAST_VALUES:
+    if len(distinct) >= _LEAST_VALUES and gap > step and _are_multiples(distinct, gap):
         return gap
     return step
+
+
+def remark_on_step(values: Sequence[float]) -> str | None:
+    """That the values do not show the step, as there are too few different ones."""
+    distinct = {value for value in values[-MOST_READINGS:] if value == value}
+    if len(distinct) >= _LEAST_VALUES:
+        return None
+    return (
+        f"the log has {len(distinct)} different values, which do not show how its meter rounds: "
+        "state resolution= if in doubt"
+    )
 
 
 def _digit_of(values: Sequence[float]) -> float:

@@ -42,6 +42,7 @@ from eeio_power.csv_log import (
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, Detected, Verified, number_option, offset_option
 from eeio_power.reading import CONTENTS, DOMAINS, Content, Contents, Kind
+from eeio_power.resolution import remark_on_step
 
 OPTIONS = {
     "file": "the log",
@@ -196,8 +197,11 @@ def _open(spec: str, options: Mapping[str, str], clock_offset_s: Callable[[], fl
         accuracy = ACCURACY
     log = _begun(file, layout)
     resolution = number_option(spec, options, "resolution") or 0.0
+    remark = None
     if quantity == "power_w" and not resolution:
         resolution = log.step_w
+        if log.values:
+            remark = remark_on_step(log.values)
     channel = Channel(
         name=f"csv:{file.name}",
         domain=domain,
@@ -206,6 +210,7 @@ def _open(spec: str, options: Mapping[str, str], clock_offset_s: Callable[[], fl
         resolution=resolution,
         max_power_w=number_option(spec, options, "max_w", above_zero=True),
         contents=_contents(options),
+        remark=remark,
     )
     period_s = number_option(spec, options, "period_s", above_zero=True) or _period_s(log)
     offset_s = offset_option(options) or 0.0

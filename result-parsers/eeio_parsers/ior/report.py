@@ -181,7 +181,7 @@ def _check_complete(phases: tuple[FoundPhase, ...], before: str, part: str, afte
 def _phases(header: str, body: str, before: str, part: str) -> Iterator[FoundPhase]:
     settings = _settings(before)
     names = re.split(r"\s{1,99}", header.strip())
-    actual = _ACTUAL.search(body)
+    moved = _moved_by_rows(body)
     date = re.search(r"^(?:Run began|Began|Started)\s{0,99}:\s{0,99}(.*)$", part, re.M)
     started = None
     if date:
@@ -198,10 +198,25 @@ def _phases(header: str, body: str, before: str, part: str) -> Iterator[FoundPha
         if values.get("bw(MiB/s)", "-") in _NO_RATE:
             continue
         phase = _phase_of_row(row[1], values, settings, part, started)
-        if actual:
-            yield replace(phase, bytes=int(actual[1]))
+        if row.start() in moved:
+            yield replace(phase, bytes=moved[row.start()])
         else:
             yield replace(phase, bytes=_unless_ended(_planned(settings), phase))
+
+
+def _moved_by_rows(body: str) -> dict[int, int]:
+    """The bytes that IOR states above a row because they are fewer than planned, by the place of
+    the row."""
+    rows = [row for row in _ROW.finditer(body) if row[1] != "remove"]
+    stated = list(_ACTUAL.finditer(body))
+    if len(stated) == len(rows):
+        return {row.start(): int(s[1]) for row, s in zip(rows, stated, strict=True)}
+    moved, begin = {}, 0
+    for row in rows:
+        if above := list(_ACTUAL.finditer(body, begin, row.start())):
+            moved[row.start()] = int(above[-1][1])
+        begin = row.end()
+    return moved
 
 
 def _phase_of_row(

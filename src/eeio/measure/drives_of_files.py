@@ -9,7 +9,7 @@ from eeio.errors import EeioError
 from eeio.machine.below import caches_below, why_in_memory
 from eeio.machine.counters import read_counters, unwrapped
 from eeio.machine.filesystem import BlockDevice, backing_devices, drives_below, named_device
-from eeio.machine.other_io import COPYING_SLACK_BYTES, PROGRAMS_BYTES
+from eeio.machine.other_io import COPYING_SLACK_BYTES, PROGRAMS, PROGRAMS_BYTES, share_a_disk
 from eeio.record.run import DeviceCounters
 from eeio.traces.events import Event, transfers
 from eeio.units.sizes import MB
@@ -44,17 +44,24 @@ class DrivesOfFiles:
                 continue
             with suppress(OSError, EeioError):
                 after = unwrapped(before, read_counters(drive))
-                notes += _of_drive(drive.name, before, after, own)
+                programs_bytes = COPYING_SLACK_BYTES
+                if share_a_disk(backing_devices(PROGRAMS), [drive]):
+                    programs_bytes = PROGRAMS_BYTES
+                notes += _of_drive(drive.name, before, after, own, programs_bytes)
         return notes
 
 
 def _of_drive(
-    name: str, before: DeviceCounters, after: DeviceCounters, own: dict[str, int]
+    name: str,
+    before: DeviceCounters,
+    after: DeviceCounters,
+    own: dict[str, int],
+    programs_bytes: int,
 ) -> list[str]:
     read = after.read_bytes - before.read_bytes
     written = after.written_bytes - before.written_bytes
     least = _SHARE * sum(own.values())
-    beyond_read = read - own["read"] - PROGRAMS_BYTES
+    beyond_read = read - own["read"] - programs_bytes
     beyond_written = written - own["write"] - COPYING_SLACK_BYTES
     if max(beyond_read, beyond_written) <= least:
         return []

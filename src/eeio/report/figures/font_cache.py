@@ -2,6 +2,7 @@
 
 import atexit
 import contextlib
+import importlib
 import os
 import shutil
 import tempfile
@@ -11,6 +12,7 @@ from eeio.files.trust import make_folder, risk_of_folder
 from eeio.paths import temporary_folder
 
 _VARIABLE = "MPLCONFIGDIR"
+_HOMES = (_VARIABLE, "HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME")
 _FOLDERS = (("XDG_CACHE_HOME", ".cache"), ("XDG_CONFIG_HOME", ".config"))
 
 
@@ -21,7 +23,18 @@ def keep_from_others() -> None:
         return
     own = tempfile.mkdtemp(prefix="eeio-fonts-", dir=temporary_folder())
     atexit.register(shutil.rmtree, own, ignore_errors=True)
-    os.environ[_VARIABLE] = own
+    before = {name: os.environ.get(name) for name in _HOMES}
+    try:
+        # The list is made when this is imported, by `fc-list`, which has settings of its own.
+        os.environ |= dict.fromkeys(_HOMES, own)
+        importlib.import_module("matplotlib.font_manager")
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name)
+            else:
+                os.environ[name] = value
+        os.environ[_VARIABLE] = own
 
 
 def _is_trusted(folder: Path) -> bool:
