@@ -59,7 +59,10 @@ def read_text(text: str) -> Iterator[FoundReport]:
             runtime_s=found["mean"],
             metrics={f"time_{name}_s": value for name, value in found.items()},
         )
-        yield FoundReport((phase,), begins_at=begin)
+        notes: tuple[str, ...] = ()
+        if further := len(TIMES.findall(part)) - 1:
+            notes = (f"{further} further times without a line `Benchmark` are not read",)
+        yield FoundReport((phase,), begins_at=begin, notes=notes)
 
 
 def read_json(text: str) -> Iterator[FoundReport]:

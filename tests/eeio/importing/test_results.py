@@ -226,6 +226,8 @@ def test_numbers_in_names_may_be_settings(
         (("node1", "node2"), None),
         (("ext3", "ext4"), "files ext3, ext4: the numbers may be settings, so these are separate"),
         (("mix-1", "mix-2"), "files mix-#: the numbers (#) are taken for those of repetitions"),
+        (("mix.1", "mix.2"), "files mix-#: the numbers (#) are taken for those of repetitions"),
+        (("run.1", "run.2"), None),
     ],
 )
 def test_numbers_that_a_name_does_not_explain_have_a_note(
@@ -233,7 +235,8 @@ def test_numbers_that_a_name_does_not_explain_have_a_note(
 ) -> None:
     text = (DATA / "fio/outputs/mix-30.json").read_text()
     for place, name in enumerate(names):
-        (tmp_path / f"{name}.json").write_text(text + "\n" * place)
+        file = name if "." in name else f"{name}.json"
+        (tmp_path / file).write_text(text + "\n" * place)
     printed = in_process("import", str(tmp_path), "--name", "named").err
     (remark,) = load(paths.campaigns()["named"]).design.remarks or ("",)
     if note is None:

@@ -230,3 +230,24 @@ def test_an_interface_with_its_version_in_brackets_is_read(home: Path, tmp_path:
     assert notes == ("the summary of all tests has no row",)
     (campaign,) = results.campaigns([file], "x")
     assert campaign.runs[0].experiment.api == "ncmpi"
+
+
+def test_each_row_has_the_bytes_that_ior_states_above_it(tmp_path: Path) -> None:
+    """It was ended by its stonewall (-D), after another number of bytes in each repetition."""
+    warning = "WARNING: Using actual aggregate bytes moved = {}.\n"
+    row = "read      {:.2f}     1024.00    1024.00    0.001    1.000    0.000    1.000     {}\n"
+    head = (
+        "IOR-3.0.1: MPI Coordinated Test of Parallel I/O\n\nSummary:\n"
+        "\tapi                = POSIX\n\tclients            = 4 (4 per node)\n"
+        "\trepetitions        = 3\n\txfersize           = 1 MiB\n\n"
+        "access    bw(MiB/s)  block(KiB) xfer(KiB)  open(s)  wr/rd(s)  close(s)  total(s)  iter\n"
+        "------    ---------  ---------- ---------  -------  --------  --------  --------  ----\n"
+    )
+    moved = [100 << 20, 120 << 20, 150 << 20]
+    above = [warning.format(one) + row.format(one / 2**20, n) for n, one in enumerate(moved)]
+    first = [warning.format(one) for one in moved]
+    rows = [row.format(one / 2**20, n) for n, one in enumerate(moved)]
+    end = "\nMax Read:  150.00 MiB/sec (157.29 MB/sec)\n"
+    for lines in (above, first + rows):
+        (report,) = read_one(tmp_path, head + "".join(lines) + end).reports
+        assert [phase.bytes for phase in report.phases] == moved

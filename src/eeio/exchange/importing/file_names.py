@@ -56,7 +56,10 @@ def file_names(files: Sequence[FoundFile]) -> FileNames:
     which it differs are no repetitions."""
     stems: dict[tuple[tuple[str, ...], str], dict[Path, str]] = {}
     for file in files:
-        stem = _DATE.sub("#", file.path.stem)
+        stem = file.path.stem
+        if file.path.suffix[1:].isdecimal():  # `test.6`: a number, and no type of file
+            stem += f"-{file.path.suffix[1:]}"
+        stem = _DATE.sub("#", stem)
         stems.setdefault((file.place, re.sub(r"\d+", "\0", stem)), {})[file.path] = stem
     above = {file.path: file.above for file in files}
     tools = {file.path: file.tool or "" for file in files}
