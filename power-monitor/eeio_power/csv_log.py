@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from itertools import pairwise
+from operator import mul
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -319,7 +320,7 @@ class _RowReader:
         self.second_places: set[int] = set()
         """The readings whose time is of the repeated hour, as the clock stepped back."""
         self._parts: dict[int, list[float]] = {}
-        """The values of each column of a power, V, A or W."""
+        """The values of each column of a power, as they are written."""
         self._digits: dict[int, float] = {}
         """The place of the last digit that is written in each of them."""
         self.cells = self.damaged = 0
@@ -364,9 +365,11 @@ class _RowReader:
             return 0.0
         columns = [values[-MOST_READINGS:] for values in self._parts.values()]
         digits = [self._digits.get(k) for k in self._parts]
+        units = [UNITS[key] for key, _ in self._column_indices if key in UNITS]
         if any(key.startswith("voltage") for key, _ in self._column_indices):
-            return CUT_OFF_STEPS * product_step_w(columns, digits)
-        return CUT_OFF_STEPS * sum(map(written_step_w, columns, digits))
+            return CUT_OFF_STEPS * math.prod(units) * product_step_w(columns, digits)
+        steps = map(written_step_w, columns, digits)
+        return float(CUT_OFF_STEPS * sum(map(mul, units, steps)))
 
     def _value(self, number: int, cells: Sequence[str]) -> float:
         """W or J of a row, NaN if a cell of it is missing."""
@@ -376,11 +379,11 @@ class _RowReader:
             if key not in UNITS:
                 continue
             text = cells[k].strip() if k < len(cells) else ""
-            part = self._number(number, text) * UNITS[key]
-            self._parts.setdefault(k, []).append(part)
-            if part == part:
-                digit = UNITS[key] * last_digit(text)
-                self._digits[k] = min(digit, self._digits.get(k, math.inf))
+            written = self._number(number, text)
+            part = written * UNITS[key]
+            self._parts.setdefault(k, []).append(written)
+            if written == written:
+                self._digits[k] = min(last_digit(text), self._digits.get(k, math.inf))
             if key.startswith(("voltage", "current")):
                 is_product = True
                 product *= part

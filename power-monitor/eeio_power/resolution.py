@@ -6,6 +6,8 @@ from itertools import pairwise
 
 _LEAST_VALUES = 3
 """Different ones: so many are no multiples of a step by chance."""
+_LEAST_WITH_DECIMALS = 5
+"""... of larger steps than their digits behind the point."""
 _EXACT = 1e-6
 """Of a step: so near to a multiple a value is one."""
 MOST_READINGS = 20_000
@@ -22,8 +24,10 @@ def written_step_w(values: Sequence[float], digit: float | None = None) -> float
     if not distinct:
         return 0.0
     step = digit or _digit_of(distinct)
-    # Two values may be multiples of 10 by chance where digits behind the point are written.
-    if len(distinct) < _LEAST_VALUES and (len(distinct) < 2 or step < 1.0):
+    least = 2
+    if step < 1.0:  # digits behind the point are written
+        least = _LEAST_WITH_DECIMALS
+    if len(distinct) < least:
         return step
     while 0.0 < step < max(map(abs, distinct)) and _are_multiples(distinct, 10.0 * step):
         step *= 10.0
@@ -39,7 +43,7 @@ def remark_on_step(values: Sequence[float]) -> str | None:
     if len(distinct) >= _LEAST_VALUES:
         return None
     return (
-        f"the log has {len(distinct)} different values, which do not show how its meter rounds: "
+        "the log has only one or two different values, which do not show how its meter rounds: "
         "state resolution= if in doubt"
     )
 

@@ -152,15 +152,16 @@ class Watts:
 
     def step_w(self, table: ImportedTable) -> float:
         """The resolution of the powers, by the steps of the columns."""
-        factors, digits = [], []
+        factors, digits, scale = [], [], CUT_OFF_STEPS
         for term in self.terms:
-            scale, place = abs(term.scale / term.divide), table.place(term.column)
+            place = table.place(term.column)
             values, digit = [], math.inf
             for _, cells in table.rows:
                 value = table.number(cells[place])
                 if value == value:
-                    values.append(scale * value)
-                    digit = min(digit, scale * last_digit(cells[place].strip()))
+                    values.append(value)
+                    digit = min(digit, last_digit(cells[place].strip()))
             factors.append(values)
             digits.append(digit)
-        return CUT_OFF_STEPS * product_step_w(factors, digits)
+            scale *= abs(term.scale / term.divide)
+        return scale * product_step_w(factors, digits)
