@@ -609,7 +609,7 @@ class LoggedLoop:
                 self.info.channels, self._renewals_s, self._steps_w, strict=True
             ):
                 doubt = self._doubt(channel, each_s)
-                resolution = channel.resolution or step_w
+                resolution = max(channel.resolution, step_w)
                 channels.append(replace(channel, doubt=doubt, resolution=resolution))
             info = replace(self.info, channels=tuple(channels))
             return copied(info, self._times_s, self._values, start_s, end_s)
@@ -683,9 +683,13 @@ class LoggedLoop:
         renewals_s: list[float | None] = []
         steps_w = []
         for channel, values in zip(self.info.channels, columns, strict=True):
-            each_s, step_w = None, 0.0
+            each_s: float | None = None
+            step_w: float | None = 0.0
             if channel.quantity == "power_w":
-                step_w = getattr(self._meter, "step_w", None) or written_step_w(values)
+                # A log with few values at its start may show its step later.
+                step_w = getattr(self._meter, "step_w", None)
+                if step_w is None and not channel.resolution:
+                    step_w = written_step_w(values)
                 averages_s = 0.0
                 if channel.delay is not None:
                     averages_s = channel.delay.averages_s
@@ -696,7 +700,7 @@ class LoggedLoop:
                     averages_s,
                 )
             renewals_s.append(each_s)
-            steps_w.append(step_w)
+            steps_w.append(step_w or 0.0)
         self._renewals_s, self._steps_w = tuple(renewals_s), tuple(steps_w)
 
     def _refresh(self) -> None:

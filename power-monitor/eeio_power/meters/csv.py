@@ -40,7 +40,14 @@ from eeio_power.csv_log import (
     zone_of,
 )
 from eeio_power.errors import PowerError
-from eeio_power.meters import Channel, Detected, Verified, number_option, offset_option
+from eeio_power.meters import (
+    Channel,
+    Detected,
+    Verified,
+    number_option,
+    offset_option,
+    parse_spec,
+)
 from eeio_power.reading import CONTENTS, DOMAINS, Content, Contents, Kind
 from eeio_power.resolution import remark_on_step
 
@@ -98,6 +105,8 @@ class CsvMeter:
         self._opened_offset_s = clock_offset_s()
         self._observed: tuple[int, int] | None = None
         self._log = Log([], [], 0)
+        _, options = parse_spec(spec)
+        self._has_resolution = "resolution" in options
 
     def logged(self) -> tuple[Sequence[float], tuple[Sequence[float], ...]]:
         """All readings, on this machine's monotonic clock. Raises PowerError."""
@@ -126,7 +135,9 @@ class CsvMeter:
 
     @property
     def step_w(self) -> float:
-        """The step of the values that were read last, W."""
+        """The resolution of the values that were read last, W; 0 if the user states one."""
+        if self._has_resolution:
+            return 0.0
         return self._log.step_w
 
     def read(self) -> Sequence[float | None]:

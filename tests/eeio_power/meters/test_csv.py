@@ -476,3 +476,26 @@ def test_the_resolution_of_a_power_is_that_of_its_columns(
     path.write_text("\n".join([f"Time,{columns}", *lines, ""]))
     meter = one_meter(f"csv:{path},map=time:Time+{keys}")
     assert meter.channels[0].resolution == pytest.approx(resolution)
+
+
+@pytest.mark.parametrize(("stated", "power_w"), [("", 10.0), (",resolution=1", 0.5)])
+def test_a_log_shows_its_step_later(tmp_path: Path, stated: str, power_w: float) -> None:
+    """Opened with one value: 10 W steps show only as it goes on."""
+    path, begin_s = tmp_path / "log.csv", time.time() - 3
+
+    def write(values: list[int]) -> None:
+        rows = (f"{datetime.fromtimestamp(begin_s + k, UTC).isoformat()},{value}\n"
+                for k, value in enumerate(values))  # fmt: skip
+        path.write_text("Time,Watts\n" + "".join(rows))
+
+    write([150] * 4)
+    meter = one_meter(f"csv:{path},map=time:Time+power_w:Watts,lag_s=0,averages_s=1{stated}")
+    clock = Clock()
+    with Sampler([meter], tmp_path / "s.gz", clock=clock) as sampler:
+        start_s = time.monotonic()
+        write([150] * 4 + [160, 170, 150, 150] * 30)
+        clock.later_s = 200.0
+        (reading,) = sampler.energy(start_s + 1.0, start_s + 101.0)
+        (samples,) = sampler.samples().meters
+    assert reading.valid
+    assert samples.info.channels[0].resolution / 2.0 == pytest.approx(power_w)
