@@ -91,7 +91,9 @@ def test_a_failed_trial_does_not_shift_the_energies_of_the_others(tmp_path: Path
     efficiencies = [float(word) for word in by_scale["MB/J"]["raw"].split(":")]
     assert all(power > 0 for power in powers)
     assert efficiencies == pytest.approx([10 / powers[0], 30 / powers[1]], rel=1e-4)
-    assert by_scale["MB/J"]["description"].endswith("(rapl package), without drives")
+    # A package with one power at all loads is doubtful on a busy machine.
+    description = by_scale["MB/J"]["description"].removesuffix(", doubtful")
+    assert description.endswith("(rapl package), without drives")
     assert "without" not in by_scale["W"]["description"]
     trials = by_scale["J"]["json"]["eeio"]["trials"]
     assert "drives" in trials[0]["reading"]["leaves_out"]
@@ -179,9 +181,9 @@ def test_meters_that_contradict_each_other_are_reported_in_the_annotation(tmp_pa
     assert "doubtful: package (rapl)" in bandwidth["annotation"]
     assert "is in system (hwmon) 20.0 W and draws more" in bandwidth["annotation"]
     shown = {r["description"].rpartition(" - ")[2] for r in got["results"] if r["scale"] == "MB/J"}
-    assert "Mean Energy Efficiency (rapl package), without drives" in shown
+    assert "Mean Energy Efficiency (rapl package), without drives, doubtful" in shown
     # A trial on an idle machine is too short for the slower meter; a busy machine makes it longer.
-    with_mb_per_j = "Mean Energy Efficiency (hwmon system)" in shown
+    with_mb_per_j = any("Mean Energy Efficiency (hwmon system)" in text for text in shown)
     reason = "no MB/J of hwmon system: the energy is known only to"
     assert with_mb_per_j != (reason in bandwidth["annotation"])
 

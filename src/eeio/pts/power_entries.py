@@ -12,7 +12,6 @@ from typing import Any
 from eeio.analysis.observation import Key
 from eeio.record.energy_reading import MARKS, EnergyReading
 from eeio.units.number_text import pts_number
-from eeio.units.quantities import MOST_UNCERTAIN
 
 _PROPORTIONS = {"W": "LIB", "J": "LIB", "MB/J": "HIB"}
 
@@ -149,8 +148,6 @@ def _mark(readings: Sequence[EnergyReading]) -> str:
     """Of energies that eeio compares with no other. PTS joins results of equal descriptions."""
     if any(reading.doubtful for reading in readings):
         return ", doubtful"
-    if any((reading.uncertainty_relative or 0.0) > MOST_UNCERTAIN for reading in readings):
-        return ", uncertain"
     return ""
 
 

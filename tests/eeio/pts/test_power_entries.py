@@ -114,7 +114,6 @@ def test_numbers_have_six_digits_and_no_exponent() -> None:
     ("reading", "mark"),
     [
         (replace(READING, doubtful=True, reasons=("another meter",)), ", doubtful"),
-        (replace(READING, uncertainty_j=0.45 * (READING.energy_j or 0.0)), ", uncertain"),
         (READING, ""),
     ],
 )
