@@ -116,13 +116,14 @@ class Series:
 
     @property
     def _resolution(self) -> float:
-        """W, or J of a counter."""
+        """W, or J of a counter: the least difference of two values, as one meter gives them all."""
         if self.step_w is not None:
             return self.step_w
-        if self.form != "counter":
-            return written_step_w(self.values)
         distinct = sorted({value for value in self.values if value == value})
-        return min((after - before for before, after in pairwise(distinct)), default=0.0)
+        least = min((after - before for before, after in pairwise(distinct)), default=0.0)
+        if self.form == "counter":
+            return least
+        return max(least, written_step_w(self.values))
 
     def doubted(self, doubt: str) -> "Series":
         return replace(self, doubt=doubt)
