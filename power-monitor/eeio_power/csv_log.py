@@ -155,7 +155,7 @@ class Log:
     values: list[float]
     damaged: int
     """Cells that were no numbers."""
-    step_w: float = 0.0
+    resolution_w: float = 0.0
     """Of powers: the resolution of their values, W (`eeio_power.resolution`)."""
 
 
@@ -255,7 +255,7 @@ def parse_log(data: bytes, layout: Layout) -> Log:
             f"{reader.damaged_example}; check map=, delimiter= and decimal="
         )
     _settle_repeated_hour(reader)
-    return Log(reader.times_s, reader.values, reader.damaged, reader.step_w)
+    return Log(reader.times_s, reader.values, reader.damaged, reader.resolution_w)
 
 
 _MOST_STEPS_OF_PAUSE = 5.0
@@ -359,7 +359,7 @@ class _RowReader:
             self.values[-1] = value if self._counter or self._same == 1 else mean
 
     @property
-    def step_w(self) -> float:
+    def resolution_w(self) -> float:
         """The resolution of the powers; 0 of a counter."""
         if self._counter:
             return 0.0

@@ -568,7 +568,7 @@ class LoggedLoop:
         self._judged = 0
         """Readings of the log when it was judged."""
         self._renewals_s: tuple[float | None, ...] = (None,) * len(info.channels)
-        self._steps_w: tuple[float, ...] = (0.0,) * len(info.channels)
+        self._resolutions: tuple[float, ...] = (0.0,) * len(info.channels)
 
     def start(self) -> None:
         self._started_s = self._clock()
@@ -605,11 +605,11 @@ class LoggedLoop:
         self._refresh()
         with self._changed:
             channels = []
-            for channel, each_s, step_w in zip(
-                self.info.channels, self._renewals_s, self._steps_w, strict=True
+            for channel, each_s, logged in zip(
+                self.info.channels, self._renewals_s, self._resolutions, strict=True
             ):
                 doubt = self._doubt(channel, each_s)
-                resolution = max(channel.resolution, step_w)
+                resolution = max(channel.resolution, logged)
                 channels.append(replace(channel, doubt=doubt, resolution=resolution))
             info = replace(self.info, channels=tuple(channels))
             return copied(info, self._times_s, self._values, start_s, end_s)
@@ -681,15 +681,15 @@ class LoggedLoop:
             return
         self._judged = len(times_s)
         renewals_s: list[float | None] = []
-        steps_w = []
+        resolutions = []
         for channel, values in zip(self.info.channels, columns, strict=True):
             each_s: float | None = None
-            step_w: float | None = 0.0
+            resolution: float | None = 0.0
             if channel.quantity == "power_w":
                 # A log with few values at its start may show its step later.
-                step_w = getattr(self._meter, "step_w", None)
-                if step_w is None and not channel.resolution:
-                    step_w = written_step_w(values)
+                resolution = getattr(self._meter, "resolution_w", None)
+                if resolution is None and not channel.resolution:
+                    resolution = written_step_w(values)
                 averages_s = 0.0
                 if channel.delay is not None:
                     averages_s = channel.delay.averages_s
@@ -700,8 +700,8 @@ class LoggedLoop:
                     averages_s,
                 )
             renewals_s.append(each_s)
-            steps_w.append(step_w or 0.0)
-        self._renewals_s, self._steps_w = tuple(renewals_s), tuple(steps_w)
+            resolutions.append(resolution or 0.0)
+        self._renewals_s, self._resolutions = tuple(renewals_s), tuple(resolutions)
 
     def _refresh(self) -> None:
         """Append new readings of the log; two readings before the start are enough."""

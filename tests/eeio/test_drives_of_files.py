@@ -12,6 +12,12 @@ from eeio.traces.events import Event
 from eeio.units.sizes import MB
 
 
+@pytest.fixture(autouse=True)
+def known_drive(tmp_path: Path) -> None:
+    if not backing_devices(tmp_path):
+        pytest.skip("the drive below the temporary folder is not known here")
+
+
 @pytest.mark.parametrize(
     ("read_mb", "written_mb", "named"),
     [
@@ -24,8 +30,6 @@ from eeio.units.sizes import MB
 def test_a_drive_that_moved_much_more_than_the_program_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read_mb: int, written_mb: int, named: bool
 ) -> None:
-    if not backing_devices(tmp_path):
-        pytest.skip("the drive below the temporary folder is not known here")
     counted = DeviceCounters(0, 0)
     monkeypatch.setattr(drives_of_files, "read_counters", lambda device: counted)
     drives = drives_of_files.DrivesOfFiles()
@@ -42,8 +46,6 @@ def test_a_drive_that_moved_much_more_than_the_program_is_named(
 def test_files_that_are_gone_are_on_the_drive_of_their_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if not backing_devices(tmp_path):
-        pytest.skip("the drive below the temporary folder is not known here")
     counted = DeviceCounters(0, 0)
     monkeypatch.setattr(drives_of_files, "read_counters", lambda device: counted)
     drives = drives_of_files.DrivesOfFiles()
@@ -54,8 +56,6 @@ def test_files_that_are_gone_are_on_the_drive_of_their_folder(
 
 
 def test_caches_below_the_files_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    if not backing_devices(tmp_path):
-        pytest.skip("the drive below the temporary folder is not known here")
     caches = [CacheBelow("the page cache of the image /a", True), CacheBelow("bcache", False)]
     monkeypatch.setattr(drives_of_files, "caches_below", lambda device: caches)
     monkeypatch.setattr(drives_of_files, "why_in_memory", lambda device: "/dev/ram0 is a RAM disk")

@@ -548,3 +548,25 @@ def test_root_writes_no_list_of_fonts_through_a_link_of_another_user(
     environment[variable] = str(base / "theirs")
     ran(draws, env=environment)
     assert victim.read_text() == "kept"
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_root_reads_no_font_settings_of_another_user(base: Path, own: bool) -> None:
+    """Also where the list of fonts has a folder of its own; fc-list makes the named folder."""
+    theirs, made = base / "theirs", base / "made"
+    settings = theirs / ".config/fontconfig/fonts.conf"
+    settings.parent.mkdir(parents=True)
+    (theirs / ".fonts").mkdir()
+    settings.write_text(
+        '<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "fonts.dtd">'
+        f"<fontconfig><dir>{theirs}/.fonts</dir><cachedir>{made}</cachedir></fontconfig>"
+    )
+    environment = {**os.environ, "HOME": str(theirs)}
+    for name in ("MPLCONFIGDIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "SUDO_UID"):
+        environment.pop(name, None)
+    if own:
+        (base / "own").mkdir()
+        environment["MPLCONFIGDIR"] = str(base / "own")
+    os.chown(theirs, 71500, 71500)
+    ran([sys.executable, "-c", _DRAWS], env=environment)
+    assert not made.exists()

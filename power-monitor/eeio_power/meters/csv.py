@@ -134,11 +134,11 @@ class CsvMeter:
         return self._log.times_s, self._log.values
 
     @property
-    def step_w(self) -> float:
+    def resolution_w(self) -> float:
         """The resolution of the values that were read last, W; 0 if the user states one."""
         if self._has_resolution:
             return 0.0
-        return self._log.step_w
+        return self._log.resolution_w
 
     def read(self) -> Sequence[float | None]:
         """The newest value of the log, for a look at it. Raises PowerError without one."""
@@ -210,7 +210,7 @@ def _open(spec: str, options: Mapping[str, str], clock_offset_s: Callable[[], fl
     resolution = number_option(spec, options, "resolution") or 0.0
     remark = None
     if quantity == "power_w" and not resolution:
-        resolution = log.step_w
+        resolution = log.resolution_w
         if log.values:
             remark = remark_on_step(log.values)
     channel = Channel(

@@ -177,7 +177,7 @@ def _series(
     body: Mapping[str, Any],
     form: Form,
     rows: Sequence[tuple[float, float]],
-    step_w: float,
+    resolution_w: float,
 ) -> Series:
     """Raises PowerError."""
     series = described(
@@ -192,7 +192,7 @@ def _series(
     )
     if form == "counter":
         return series
-    return replace(series, step_w=step_w)
+    return replace(series, resolution_w=resolution_w)
 
 
 def _of_one_run(
@@ -201,7 +201,7 @@ def _of_one_run(
     times_s: Sequence[float],
     values: Sequence[float],
     period_s: float,
-    step_w: float,
+    resolution_w: float,
 ) -> RunPower:
     """All of these samples are the run's, each of the time since the one before. Raises
     PowerError."""
@@ -209,7 +209,7 @@ def _of_one_run(
     rows = [(before_s, math.nan), *zip(times_s, values, strict=True)]
     watts = [value for value in values if value == value]
     return RunPower(
-        _series(body, form, rows, step_w),
+        _series(body, form, rows, resolution_w),
         Window(before_s, times_s[-1], 0.0, False),
         watts,
         len(values) - len(watts),
@@ -278,11 +278,11 @@ def _of_table(
             f"{table.path}: {missing} samples of {body['domain']} power without a value left out"
         )
     period_s = body.get("period_s", 1.0)
-    step_w = of_columns.step_w(table)
+    resolution_w = of_columns.resolution_w(table)
     runs = {}
     for key, values in found.items():
         times_s = [k * period_s for k in range(1, len(values) + 1)]
-        runs[key] = _of_one_run(body, "mean", times_s, values, period_s, step_w)
+        runs[key] = _of_one_run(body, "mean", times_s, values, period_s, resolution_w)
     return MappedPower(body, runs, period_s, idle, remarks)
 
 
@@ -321,7 +321,7 @@ def _of_log(body: Mapping[str, Any], folder: Path, spans: Mapping[Key, Span]) ->
     times_s, values = log.times_s, log.values
     offset_s = float(body.get("offset_s", 0.0))
     rows = list(zip(times_s, values, strict=True))
-    series = _series(body, _form(body, "sample"), rows, log.step_w)
+    series = _series(body, _form(body, "sample"), rows, log.resolution_w)
     series, note = with_renewals(series)
     remarks = []
     if note is not None:
@@ -384,7 +384,7 @@ def _of_runs(body: Mapping[str, Any], folder: Path, names: Mapping[Key, str]) ->
             continue
         periods.append(_usual_s(log.times_s))
         runs[key] = _of_one_run(
-            body, _form(body, "mean"), log.times_s, log.values, periods[-1], log.step_w
+            body, _form(body, "mean"), log.times_s, log.values, periods[-1], log.resolution_w
         )
     idle = _idle_of_csv(body, folder)
     period_s = statistics.median(periods) if periods else _LEAST_S

@@ -150,7 +150,7 @@ class Watts:
                 watts *= term.scale * (table.number(cells[place]) - term.minus) / term.divide
             yield line, cells, watts
 
-    def step_w(self, table: ImportedTable) -> float:
+    def resolution_w(self, table: ImportedTable) -> float:
         """The resolution of the powers, by the steps of the columns."""
         factors, digits, scale = [], [], CUT_OFF_STEPS
         for term in self.terms:

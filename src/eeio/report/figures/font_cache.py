@@ -19,7 +19,9 @@ _FOLDERS = (("XDG_CACHE_HOME", ".cache"), ("XDG_CONFIG_HOME", ".config"))
 def keep_from_others() -> None:
     """Root writes no list of fonts, and reads no settings, where another user could put a link: a
     temporary folder is used instead. To be called before matplotlib is imported."""
-    if os.geteuid() != 0 or all(map(_is_trusted, _used())):
+    if os.geteuid() != 0:
+        return
+    if all(risk_of_folder(home) is None for home in _homes()) and all(map(_is_trusted, _used())):
         return
     own = tempfile.mkdtemp(prefix="eeio-fonts-", dir=temporary_folder())
     atexit.register(shutil.rmtree, own, ignore_errors=True)
@@ -35,6 +37,12 @@ def keep_from_others() -> None:
             else:
                 os.environ[name] = value
         os.environ[_VARIABLE] = own
+
+
+def _homes() -> list[Path]:
+    """The folders below which `fc-list` has its settings and fonts."""
+    named = [Path(os.environ[name]) for name in _HOMES if os.environ.get(name)]
+    return [Path.home(), *named]
 
 
 def _is_trusted(folder: Path) -> bool:

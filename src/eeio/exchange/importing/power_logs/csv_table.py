@@ -48,7 +48,7 @@ def read_table(spec: str) -> ReadLog:
     delay = channel.delay or of_unknown_program(series)
     resolution = channel.resolution
     if channel.quantity == "power_w":
-        resolution = resolution or meter.step_w
+        resolution = resolution or meter.resolution_w
     info = replace(info, channels=(replace(channel, delay=delay, resolution=resolution),))
     recorded = MeterSamples(info, times_s, (values,))
     return ReadLog([replace(series, delay=delay, recorded=recorded)], same_machine=False)

@@ -74,8 +74,8 @@ class Series:
     from these. Its times are Unix s, too."""
     doubt: str | None = None
     """Why each of its energies is doubtful."""
-    step_w: float | None = None
-    """The step of its powers, W; None if the values show it."""
+    resolution_w: float | None = None
+    """Of its powers, W; None if the values show it."""
 
     @cached_property
     def period_s(self) -> float:
@@ -117,8 +117,8 @@ class Series:
     @property
     def _resolution(self) -> float:
         """W, or J of a counter: the least difference of two values, as one meter gives them all."""
-        if self.step_w is not None:
-            return self.step_w
+        if self.resolution_w is not None:
+            return self.resolution_w
         distinct = sorted({value for value in self.values if value == value})
         least = min((after - before for before, after in pairwise(distinct)), default=0.0)
         if self.form == "counter":
